@@ -179,14 +179,8 @@ def chosen_row(rows: Sequence[Row]) -> Row | None:
 
 def outcome_table(arms: Rows) -> Table:
     """Shares of recall left in each tier and in the other groups, a row per arm with its rate."""
-    reported, note = _reported(arms), REAL_OUTCOME_NOTE + SHARES
-    table = mean_table("What is left", reported, OUTCOMES, note)
-    rates = (
-        ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in runs}))
-        for runs in reported.values()
-    )
-    rows = tuple((arm, rate, *cells) for (arm, *cells), rate in zip(table.rows, rates, strict=True))
-    return replace(table, head=("", "rate", *table.head[1:]), rows=rows)
+    note = REAL_OUTCOME_NOTE + SHARES
+    return mean_table("What is left", _reported(arms), OUTCOMES, note, rated=True)
 
 
 def form_table(arms: Rows) -> Table:

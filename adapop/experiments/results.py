@@ -1,10 +1,9 @@
 """Rows of an experiment on disk: a CSV file, a line per run, appended as runs end. No torch."""
 
 import csv
-import io
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -130,9 +129,10 @@ class Results:
         """Adds a row; other processes can read it when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         cut_torn_line(self.path)
+        line = [_cell(row.get(name, "")) for name in COLUMNS]
         with open(self.path, "a", encoding="utf-8", newline="") as file:
-            line = [_cell(row.get(name, "")) for name in COLUMNS]
-            file.write(_as_csv([line] if file.tell() else [COLUMNS, line]))
+            lines = [line] if file.tell() else [COLUMNS, line]
+            csv.writer(file, lineterminator="\n").writerows(lines)
 
 
 Outcome = TypeVar("Outcome")
@@ -158,12 +158,6 @@ def append_line(path: Path, outcome: object) -> None:
     cut_torn_line(path)
     with open(path, "a", encoding="utf-8") as file:
         file.write(json.dumps(outcome, default=vars) + "\n")
-
-
-def _as_csv(lines: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()
 
 
 def _cell(value: object) -> object:

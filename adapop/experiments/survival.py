@@ -148,23 +148,37 @@ def _run(key: tuple[str, str, int], quick: bool, models: Path) -> Survival:
     import torch
 
     from adapop.model.loading import adapted_model
-    from adapop.training.events import StepDone
-    from adapop.training.trainer import Trainer
 
     torch.set_num_threads(1)
     world, method, seed = key
     config, facts = _config(world, method, seed, quick, models), facts_of(world, quick)
-    model = adapted_model(config)
-    questions = Asked(model, facts.forget)
-    nll, nll_reworded, before = questions.before()
-    trainer = Trainer("survival", config, model, facts.forget, facts.retain, None)
-    moments, held = due(trainer.steps, LOOKS), [before]
+    return survived(world, config, adapted_model(config), facts, facts.forget, LOOKS, quick)
+
+
+def survived(
+    world: str,
+    config: RunConfig,
+    model: AdaptedModel,
+    facts: FactSet,
+    pressed: Sequence[Fact],
+    looks: int,
+    quick: bool,
+) -> Survival:
+    """One run of a fresh model. pressed: the facts to forget that get pressure; the others count as
+    lost before training. looks: in an epoch."""
+    from adapop.training.events import StepDone
+    from adapop.training.trainer import Trainer
+
+    nll, nll_reworded = Asked(model, facts.forget).before()
+    questions = Asked(model, pressed)
+    trainer = Trainer("survival", config, model, pressed, facts.retain, None)
+    moments, held = due(trainer.steps, looks), [questions.held()]
     for event in trainer.train():
         if isinstance(event, StepDone) and event.step in moments:
             held.append(questions.held())
-    lost = looks_until_lost(held)
-    about = world, method, config.learning_rate, seed, config.epochs, len(moments), quick
-    return Survival(*about, facts.sha256, commit(), nll, nll_reworded, lost)
+    lost = looks_until_lost(held, [fact in pressed for fact in facts.forget])
+    about = world, config.method, config.learning_rate, config.seed, config.epochs, len(moments)
+    return Survival(*about, quick, facts.sha256, commit(), nll, nll_reworded, lost)
 
 
 class Asked:
@@ -176,11 +190,11 @@ class Asked:
         wordings = [replace(fact, question=text) for fact, texts in questions for text in texts]
         self._rows: Sequence[Row] = model.rows(wordings)
 
-    def before(self) -> tuple[tuple[float, ...], tuple[float, ...], list[list[bool]]]:
-        """(nll of the trained question, of the first rewording, what is held) now."""
+    def before(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """(nll of the trained question, of the first rewording) of each fact now."""
         measured = list(self.by_fact())
         direct, reworded = (tuple(round(fact[i][0], 4) for fact in measured) for i in (0, 1))
-        return direct, reworded, _held(measured)
+        return direct, reworded
 
     def held(self) -> list[list[bool]]:
         """For each field of `Lost`, which facts are held now."""

@@ -27,17 +27,18 @@ from adapop.errors import ConfigError, DataError
 from adapop.experiments.real import AS_TEXT, UNWATCHED
 from adapop.experiments.results import append_line
 from adapop.experiments.run import Engine, completed
-from adapop.experiments.survival import (
-    Asked,
-    Survival,
-    looks_until_lost,
-    rows,
-    title_of,
+from adapop.experiments.survival import Survival, rows, survived, title_of
+from adapop.experiments.survival_tables import (
+    CONFIDENCE,
+    beside_confidence,
+    by_arm,
+    coefficient,
+    lives,
+    resampled,
 )
-from adapop.experiments.survival_tables import CONFIDENCE, by_arm, coefficient, resampled
 from adapop.facts.catalog import load_facts, plain_name
 from adapop.facts.fact import TIERS, Fact, FactSet
-from adapop.paths import ASSETS, commit
+from adapop.paths import ASSETS
 from adapop.report.table import Table
 
 MODELS = ("smollm2", "gemma3-270m")
@@ -243,9 +244,6 @@ def _run(key: tuple[str, str, int], quick: bool) -> Survival:
 
     from adapop.model.loading import adapted_model
     from adapop.runs.known import ready_to_ask, settle
-    from adapop.training.events import StepDone
-    from adapop.training.frames import due
-    from adapop.training.trainer import Trainer
 
     torch.set_num_threads(1)
     name, method, seed = key
@@ -264,16 +262,7 @@ def _run(key: tuple[str, str, int], quick: bool) -> Survival:
     model = adapted_model(config)
     prompting = settle(model, facts, config)
     pressed = prompting.facts_of(facts).forget if prompting else facts.forget
-    nll, nll_reworded, _ = Asked(model, facts.forget).before()
-    questions = Asked(model, pressed)
-    trainer = Trainer("survival", config, model, pressed, facts.retain, None)
-    moments, held = due(trainer.steps, LOOKS), [questions.held()]
-    for event in trainer.train():
-        if isinstance(event, StepDone) and event.step in moments:
-            held.append(questions.held())
-    lost = looks_until_lost(held, [fact in pressed for fact in facts.forget])
-    about = name, method, config.learning_rate, seed, config.epochs, len(moments), quick
-    return Survival(*about, facts.sha256, commit(), nll, nll_reworded, lost)
+    return survived(name, config, model, facts, pressed, LOOKS, quick)
 
 
 def frame_of(rows: Sequence[Survival], endpoint: str = "reworded") -> pd.DataFrame:
@@ -282,25 +271,8 @@ def frame_of(rows: Sequence[Survival], endpoint: str = "reworded") -> pd.DataFra
     Columns: those of `stand_ins`, fact, group (its relation, which has a baseline hazard of its
     own), seed, time in epochs, lost, and `CONFIDENCE`. Stand-ins and confidences are per standard
     deviation within the relation, over the facts that are held before."""
-    lines = []
-    for row in rows:
-        looks = row.epochs * row.looks
-        facts = facts_of(row.quick).forget
-        for fact, look, direct, reworded in zip(
-            facts, getattr(row.lost, endpoint), row.nll, row.nll_reworded, strict=True
-        ):
-            if look == 0:
-                continue
-            own = {
-                "fact": fact.id,
-                "seed": row.seed,
-                "time": (looks if look is None else look) / row.looks,
-                "lost": look is not None,
-                CONFIDENCE[0]: direct,
-                CONFIDENCE[1]: reworded,
-            }
-            lines.append(own)
-    frame = pd.DataFrame(lines).join(stand_ins(), on="fact")
+    frame = lives(rows, lambda row: facts_of(row.quick).forget, endpoint)
+    frame = frame.join(stand_ins(), on="fact")
     frame["group"] = frame["relation"]
     once = frame.drop_duplicates("fact")
     for name in (*STAND_INS, *CONFIDENCE):
@@ -352,12 +324,8 @@ def stand_in_table(rows: Sequence[Survival]) -> Table:
     for title, frame, _ in by_arm(rows, frame_of):
         for name in STAND_INS:
             own = frame[frame[name].notna()].reset_index(drop=True)
-            alone = coefficient(own, [name], within=True)
-            sure = coefficient(own, CONFIDENCE, within=True)
-            both = coefficient(own, [name, *CONFIDENCE], within=True)
-            ranks = (f"{one.concordance:.3f}" for one in (alone, sure, both))
             count = str(own["fact"].nunique())
-            lines.append((title, name, count, str(alone), str(both), *ranks))
+            lines.append((title, name, count, *beside_confidence(own, name, within=True)))
     note = (
         "Cox coefficients per standard deviation within the relation, with 95% intervals clustered "
         "by answer, a baseline hazard for each relation and seed: below 0, facts with a larger "

@@ -21,7 +21,7 @@ import pandas as pd
 from adapop.config.methods import METHODS
 from adapop.errors import ConfigError
 from adapop.experiments.survival import Survival, facts_of
-from adapop.facts.fact import TIERS
+from adapop.facts.fact import TIERS, Fact
 from adapop.report.figures import Figure, look
 from adapop.report.table import Table
 
@@ -65,35 +65,41 @@ def frame_of(rows: Sequence[Survival], endpoint: str = "reworded") -> pd.DataFra
     Columns: fact, answer, group (what has a baseline hazard of its own: the answer, or in the
     people world the relation), seed, tier, time in epochs, lost, `EXPOSURES` and `CONFIDENCE`, both
     per standard deviation over the world's facts, and the raw nlls as `direct` and `reworded`."""
-    lines = []
-    for row in rows:
-        facts = facts_of(row.world, row.quick).forget
-        looks = row.epochs * row.looks
-        for fact, look_, direct, reworded in zip(
-            facts, getattr(row.lost, endpoint), row.nll, row.nll_reworded, strict=True
-        ):
-            if look_ == 0:
-                continue
-            lines.append(
-                {
-                    "fact": fact.id,
-                    "answer": fact.answer,
-                    "group": fact.relation if row.world == "people" else fact.answer,
-                    "seed": row.seed,
-                    "tier": fact.tier,
-                    "time": (looks if look_ is None else look_) / row.looks,
-                    "lost": look_ is not None,
-                    EXPOSURES: math.log(fact.score or math.nan),
-                    "direct": direct,
-                    "reworded": reworded,
-                }
-            )
-    frame = pd.DataFrame(lines)
-    frame[CONFIDENCE[0]], frame[CONFIDENCE[1]] = frame["direct"], frame["reworded"]
+    world = rows[0].world
+    columns = {
+        fact.id: {
+            "answer": fact.answer,
+            "group": fact.relation if world == "people" else fact.answer,
+            "tier": fact.tier,
+            EXPOSURES: math.log(fact.score or math.nan),
+        }
+        for fact in facts_of(world).forget
+    }
+    frame = lives(rows, lambda row: facts_of(world, row.quick).forget, endpoint)
+    frame = frame.join(pd.DataFrame.from_dict(columns, orient="index"), on="fact")
+    frame["direct"], frame["reworded"] = frame[CONFIDENCE[0]], frame[CONFIDENCE[1]]
     for name in (EXPOSURES, *CONFIDENCE):
         once = frame.drop_duplicates("fact")[name]
         frame[name] = (frame[name] - once.mean()) / once.std()
     return frame
+
+
+def lives(
+    rows: Sequence[Survival],
+    asked: Callable[[Survival], Sequence[Fact]],
+    endpoint: str,
+) -> pd.DataFrame:
+    """A line for each fact and run, of those held before training: fact, seed, time in epochs, lost
+    and `CONFIDENCE`. asked: the facts to forget of a run. endpoint: a field of `Lost`."""
+    lines = []
+    for row in rows:
+        most, lost = row.epochs * row.looks, getattr(row.lost, endpoint)
+        of_facts = zip(asked(row), lost, row.nll, row.nll_reworded, strict=True)
+        for fact, last, direct, reworded in of_facts:
+            if last != 0:
+                time = (most if last is None else last) / row.looks
+                lines.append((fact.id, row.seed, time, last is not None, direct, reworded))
+    return pd.DataFrame(lines, columns=["fact", "seed", "time", "lost", *CONFIDENCE])
 
 
 def coefficient(frame: pd.DataFrame, covariates: Sequence[str], within: bool) -> Coefficient:
@@ -148,12 +154,9 @@ def coefficient_table(rows: Sequence[Survival]) -> Table:
     )  # fmt: skip
     lines = []
     for title, frame, _ in by_arm(rows, frame_of):
-        alone = coefficient(frame, [EXPOSURES], within=False)
-        sure = coefficient(frame, CONFIDENCE, within=False)
-        both = coefficient(frame, [EXPOSURES, *CONFIDENCE], within=False)
+        alone, both, *ranks = beside_confidence(frame, EXPOSURES, within=False)
         within = coefficient(frame, [EXPOSURES, *CONFIDENCE], within=True)
-        ranks = (f"{one.concordance:.3f}" for one in (alone, sure, both))
-        lines.append((title, str(alone), str(both), str(within), *ranks))
+        lines.append((title, alone, both, str(within), *ranks))
     note = (
         "Cox coefficients per standard deviation of the logarithm of exposures, with 95% intervals "
         "clustered by answer: below 0, facts that were shown more often live longer. Confidence is "
@@ -161,6 +164,14 @@ def coefficient_table(rows: Sequence[Survival]) -> Table:
     )
     title = "Does exposure tell how long a fact survives?"
     return Table(title, head, tuple(lines), note)
+
+
+def beside_confidence(frame: pd.DataFrame, name: str, within: bool) -> tuple[str, ...]:
+    """The coefficient of a covariate alone and given confidence, and how well it, confidence and
+    both rank survival."""
+    sets = [name], CONFIDENCE, [name, *CONFIDENCE]
+    alone, sure, both = (coefficient(frame, covariates, within) for covariates in sets)
+    return str(alone), str(both), *(f"{one.concordance:.3f}" for one in (alone, sure, both))
 
 
 def endpoint_table(rows: Sequence[Survival]) -> Table:

@@ -184,8 +184,8 @@ def nearest_table(arms: Rows) -> Table:
         ]
         if picked:
             cells = [text(over(picked, value)) for value in (column(TRAINED), *values.values())]
-            rates = ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in picked}))
-            rows.append((about.title, rates, *cells, out_of(len(picked), len(_seeds(arms)))))
+            count = out_of(len(picked), len(_seeds(arms)))
+            rows.append((about.title, tables.rates_of(picked), *cells, count))
     head = ("", "rate", "forget, as trained", *values, "seeds")
     return Table("The rate nearest to AdaPop's forgetting", head, tuple(rows), NEAREST_NOTE)
 

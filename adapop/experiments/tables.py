@@ -140,14 +140,10 @@ def world_table(arms: Rows) -> Table:
 
 def outcome_table(arms: Rows, values: Mapping[str, Value] = OUTCOMES, note: str = READING) -> Table:
     """What was forgotten in each tier, and what it cost, a row per arm."""
-    values, rows = measured(arms, values), []
+    values = measured(arms, values)
     note += f" {NEIGHBOURS_READING}" * ("neighbours" in values)
     note += f" {COSINE_NOTE}" * ("forget, cosine" in values)
-    for title, runs in arms.items():
-        rates = sorted({row["rate"] for row in runs})
-        cells = [text(over(runs, value)) for value in values.values()]
-        rows.append((title, ", ".join(f"{rate:g}" for rate in rates), *cells, counted(runs)))
-    return Table("Outcome", ("", "rate", *values, "seeds"), tuple(rows), note)
+    return mean_table("Outcome", arms, values, note, rated=True)
 
 
 def difference_table(arms: Rows, base: str) -> Table | None:
@@ -171,12 +167,15 @@ def paired_by_seed(runs: Sequence[Row], base: Sequence[Row], value: Value) -> Su
     return paired(by_seed(runs, value), by_seed(base, value))
 
 
-def mean_table(title: str, arms: Rows, values: Mapping[str, Value], note: str) -> Table:
-    """Means with standard deviations over seeds, a row per arm."""
+def mean_table(
+    title: str, arms: Rows, values: Mapping[str, Value], note: str, rated: bool = False
+) -> Table:
+    """Means with standard deviations over seeds, a row per arm. rated: with its learning rates."""
     rows = []
     for arm, runs in arms.items():
-        rows.append((arm, *(text(over(runs, value)) for value in values.values()), counted(runs)))
-    return Table(title, ("", *values, "seeds"), tuple(rows), note)
+        cells = [rates_of(runs)] * rated + [text(over(runs, value)) for value in values.values()]
+        rows.append((arm, *cells, counted(runs)))
+    return Table(title, ("", *["rate"] * rated, *values, "seeds"), tuple(rows), note)
 
 
 def guess_table(arms: Rows) -> Table | None:
@@ -335,6 +334,11 @@ def nearest_first(arms: Rows) -> list[str]:
 
 def text(summary: Summary | None) -> str:
     return "" if summary is None else str(summary)
+
+
+def rates_of(rows: Sequence[Row]) -> str:
+    """The learning rates of runs, as text."""
+    return ", ".join(f"{rate:g}" for rate in sorted({row["rate"] for row in rows}))
 
 
 def counted(rows: Sequence[Row]) -> str:

@@ -230,11 +230,6 @@ def retry(run: Run, result: Result | None) -> RunConfig | None:
     return replace(config, learning_rate=float(f"{config.learning_rate * times:.2g}"))
 
 
-def _trained(run: Run) -> int:
-    """How many epochs were trained; fewer than planned if training ended early."""
-    return max((event.epoch for event in run.epochs()), default=run.config.epochs)
-
-
 def _recall(measured: Measured, form: str) -> float:
     return measured.recall("forget", form) or 0.0
 
@@ -266,7 +261,8 @@ def remarks(run: Run) -> tuple[Remark, ...]:
         result.append(Remark("never_known", {"known": known}))
     outcome, unmoved = result_of(run), nothing_forgotten(run)
     left = unmoved or (None if outcome.unlearned else outcome.remark)
-    return (*result, *_best_epoch(run), *([left] if left else []), *_damage(run))
+    best = _best_epoch(config, outcome)
+    return (*result, *best, *([left] if left else []), *_damage(run))
 
 
 def _best_kind(config: RunConfig, before: Measured, after: Measured) -> str:
@@ -276,31 +272,31 @@ def _best_kind(config: RunConfig, before: Measured, after: Measured) -> str:
     return "best_kept" if keeps(after, before) else "most_kept"
 
 
-def _best_epoch(run: Run) -> Iterator[Remark]:
+def _best_epoch(config: RunConfig, result: Result) -> Iterator[Remark]:
     """Remarks if the best epoch is kept: which one it is, and whether training ended early."""
-    trained, after = _trained(run), run.measured()
-    if not (kind := _best_kind(run.config, run.measured(before=True), after)):
+    if not result.best:
         return
-    yield Remark(kind, {"epoch": after.epoch, "epochs": trained, "kept": RETAIN_KEPT})
-    if trained < run.config.epochs:
-        values = {"planned": run.config.epochs, "patience": run.config.patience}
-        yield Remark("ended_early", {"epochs": trained} | values)
+    epochs = {"epoch": result.epoch, "epochs": result.of}
+    yield Remark(result.best, {**epochs, "kept": RETAIN_KEPT})
+    if result.of < config.epochs:
+        values = {"planned": config.epochs, "patience": config.patience}
+        yield Remark("ended_early", {"epochs": result.of} | values)
 
 
 def nothing_forgotten(run: Run) -> Remark | None:
     """A remark that a finished run forgot nothing; None if it forgot something, if the original
     knew too little to tell, or if epochs after that of the result were trained."""
-    before, after = run.measured(before=True), run.measured()
-    if before is None or after is None:
+    result = result_of(run)
+    if result is None:
         return None
-    was, now = before.recall("forget"), after.recall("forget")
-    enough = was >= ENOUGH and bool(_ways(before, after))
-    if not enough or now < was - LEFT or after.epoch < _trained(run):
+    was, now = (run.measured(before=first).recall("forget") for first in (True, False))
+    enough = was >= ENOUGH and bool(result.ways)
+    if not enough or now < was - LEFT or result.epoch < result.of:
         return None
     if run.config.unlearned:
         return Remark("nothing_forgotten_elsewhere", {"before": was, "after": now})
     start = next(event for event in run.events() if isinstance(event, RunStarted))
-    steps, rate = start.steps * after.epoch, run.config.learning_rate
+    steps, rate = start.steps * result.epoch, run.config.learning_rate
     return Remark("nothing_forgotten", {"before": was, "after": now, "steps": steps, "rate": rate})
 
 

@@ -109,18 +109,19 @@ def test_nothing_of_another_run_stays(tmp_path):
     assert choices.form_choices(worker, run.id, rare.id, "Who?", (run.id, rare.id, ""))[1] == ""
     assert choices.form_choices(worker, run.id, rare.id, old, (run.id, rare.id, own))[1] == own
     page = stand_ins(screen.ProbeScreen)
+    parts = page.parts
     old, new = example("adapop"), example("wga")
     fact = choices.fact_choices(Worker(tmp_path), old.id, "forget", None)[1]
     text = choices.forms_of(old, fact)[0].text
     first = page.fill(old, old.id, fact, text, "", ())
-    assert (first[page.prompt], first[page.filled]) == (text, (old.id, fact, text))
-    then = page.fill(new, new.id, fact, text, text, first[page.filled])
-    assert page.prompt not in then
-    assert then[page.answers] == recorded_answers(new, choices.forms_of(new, fact)[0]) != first[page.answers]
+    assert (first[parts.prompt], first[parts.filled]) == (text, (old.id, fact, text))
+    then = page.fill(new, new.id, fact, text, text, first[parts.filled])
+    assert parts.prompt not in then
+    assert then[parts.answers] == recorded_answers(new, choices.forms_of(new, fact)[0]) != first[parts.answers]
     typed = page.fill(new, new.id, fact, "", "Who?", (old.id, fact, ""))
-    assert typed[page.answers] == NO_ANSWERS
+    assert typed[parts.answers] == NO_ANSWERS
     typed = page.fill(new, new.id, fact, text, "Who?", (old.id, fact, text))
-    assert typed == {page.filled: (new.id, fact, text), page.answers: NO_ANSWERS}, "what a visitor asks stays"
+    assert typed == {parts.filled: (new.id, fact, text), parts.answers: NO_ANSWERS}, "what a visitor asks stays"
 
 
 def test_the_example_s_leaks_and_ways_are_called_recorded():
@@ -144,77 +145,81 @@ def test_the_example_s_leaks_and_ways_are_called_recorded():
 
 
 def test_a_pick_fills_fact_and_prompt_of_one_another_in_whatever_the_page_shows(tmp_path, small):
-    worker, page, parts = Worker(tmp_path), stand_ins(screen.ProbeScreen), stand_ins(link.Parts)
+    worker = Worker(tmp_path)
+    page = stand_ins(screen.ProbeScreen, worker=worker)
+    parts = page.parts
     name = prepare(make_config("wga"), small, tmp_path).id
     run = probed_run(worker, name)
     first, other = (choices.forms_of(run, fact.id)[0] for fact in small.forget[:2])
     now = (name, first.fact_id, first.text)
     address = "forget", first.fact_id, "", [], "", {"sent": 5.5}
-    opened = page.choose(worker, parts, name, *address[:3], "", (), *address[3:])
-    assert opened[page.prompt] == first.text and opened[page.filled] == now and opened[parts.sent] == "5.5"
+    opened = page.choose(name, *address[:3], "", (), *address[3:])
+    assert opened[parts.prompt] == first.text and opened[parts.filled] == now and opened[parts.sent] == "5.5"
     subject = next(fact.title for fact in small.forget if fact.id == other.fact_id)
     for typed in (other.fact_id, subject):  # chosen from the list, or its name typed
         last = "forget", typed, first.fact_id, first.text, now, [], ""
-        picked = page.choose(worker, parts, name, *last, {"pin": "0", "sent": 7}, by="fact")
-        assert (picked[page.fact].value, picked[page.prompt]) == (other.fact_id, other.text)
-        assert picked[page.filled] == (name, other.fact_id, other.text) and picked[parts.sent] == "7"
-        assert not picked[page.default], "another run does not replace it"
+        picked = page.choose(name, *last, {"pin": "0", "sent": 7}, by="fact")
+        assert (picked[parts.fact].value, picked[parts.prompt]) == (other.fact_id, other.text)
+        assert picked[parts.filled] == (name, other.fact_id, other.text) and picked[parts.sent] == "7"
+        assert not picked[parts.default], "another run does not replace it"
     kept = run.facts.retain[0]  # of another group than the one that is shown
-    picked = page.choose(worker, parts, name, "forget", kept.title, "", first.text, now, [], "", {}, by="fact")
-    assert (picked[page.group], picked[page.fact].value) == ("retain", kept.id)
-    assert picked[page.filled][:2] == (name, kept.id) and picked[page.prompt] == kept.question
-    unknown = page.choose(worker, parts, name, "forget", "nobody", "", first.text, now, [], "", None, by="fact")
-    assert (unknown[page.fact], unknown[page.filled], unknown[parts.sent]) == ("nobody", (name, "nobody", ""), "")
-    again = page.choose(worker, parts, name, "forget", first.fact_id, "", "Who?", now, [], "", {})
-    assert page.prompt not in again and page.answers not in again, "the tab was opened again"
+    picked = page.choose(name, "forget", kept.title, "", first.text, now, [], "", {}, by="fact")
+    assert (picked[parts.group], picked[parts.fact].value) == ("retain", kept.id)
+    assert picked[parts.filled][:2] == (name, kept.id) and picked[parts.prompt] == kept.question
+    unknown = page.choose(name, "forget", "nobody", "", first.text, now, [], "", None, by="fact")
+    assert (unknown[parts.fact], unknown[parts.filled], unknown[parts.sent]) == ("nobody", (name, "nobody", ""), "")
+    again = page.choose(name, "forget", first.fact_id, "", "Who?", now, [], "", {})
+    assert parts.prompt not in again and parts.answers not in again, "the tab was opened again"
 
 
 def test_a_group_chosen_while_a_fact_is_filled_in_stays_and_leaving_the_fact_s_box_ends_nothing(tmp_path, small):
-    worker, page, parts = Worker(tmp_path), stand_ins(screen.ProbeScreen), stand_ins(link.Parts)
+    worker = Worker(tmp_path)
+    page = stand_ins(screen.ProbeScreen, worker=worker)
+    parts = page.parts
     name = prepare(make_config("wga"), small, tmp_path).id
     first, other = (choices.forms_of(probed_run(worker, name), fact.id)[0] for fact in small.forget[:2])
     now = (name, first.fact_id, first.text)
     # the page that sent the choice still showed the fact of before the last filling
-    grouped = page.choose(worker, parts, name, "retain", other.fact_id, "", first.text, now, [], "", {}, by="group")
-    assert grouped[page.group] == "retain" and grouped[parts.wanted] is None
-    assert choices.group_of(probed_run(worker, name), grouped[page.fact].value) == "retain"
-    left = page.choose(worker, parts, name, "forget", first.fact_id, "", first.text, now, [], "", {}, by="fact")
+    grouped = page.choose(name, "retain", other.fact_id, "", first.text, now, [], "", {}, by="group")
+    assert grouped[parts.group] == "retain" and grouped[parts.wanted] is None
+    assert choices.group_of(probed_run(worker, name), grouped[parts.fact].value) == "retain"
+    left = page.choose(name, "forget", first.fact_id, "", first.text, now, [], "", {}, by="fact")
     assert parts.wanted not in left, "what a link asks for is asked"
-    picked = page.choose(worker, parts, name, "forget", other.fact_id, "", first.text, now, [], "", {}, by="fact")
+    picked = page.choose(name, "forget", other.fact_id, "", first.text, now, [], "", {}, by="fact")
     assert picked[parts.wanted] is None
 
 
 def test_what_was_typed_before_the_first_fact_was_filled_in_stays_with_its_answers(tmp_path):
     page, run = stand_ins(screen.ProbeScreen), example("adapop")
+    parts = page.parts
     fact = choices.fact_choices(Worker(tmp_path), run.id, "forget", None)[1]
     first, second = (prompt.text for prompt in choices.forms_of(run, fact)[:2])
     for nothing in ((), (run.id, None, None)):
         updates = page.fill(run, run.id, fact, first, "Who wrote Hamlet?", nothing)
-        assert updates == {page.filled: (run.id, fact, first)}
+        assert updates == {parts.filled: (run.id, fact, first)}
     for nothing in ((run.id, "", ""), (run.id, None, "")):  # a fact was shown, and its box emptied
-        assert page.fill(run, run.id, fact, first, "What the fact before was asked", nothing)[page.prompt] == first
-    then = page.fill(run, run.id, fact, second, "Who wrote Hamlet?", updates[page.filled])
-    assert then[page.prompt] == second, "another way of asking was chosen"
+        assert page.fill(run, run.id, fact, first, "What the fact before was asked", nothing)[parts.prompt] == first
+    then = page.fill(run, run.id, fact, second, "Who wrote Hamlet?", updates[parts.filled])
+    assert then[parts.prompt] == second, "another way of asking was chosen"
 
 
 def test_a_fact_or_a_way_chosen_back_at_once_is_filled_in_again(tmp_path):
     page, run = stand_ins(screen.ProbeScreen), example("adapop")
+    parts = page.parts
     one, other = (fact.id for fact in run.facts.forget[:2])
     first, second = choices.forms_of(run, one)[:2]
     away = choices.forms_of(run, other)[0]
     # the page that sent the second choice still showed the prompt of before the first
     for between in ((run.id, other, away.text), (run.id, one, second.text)):
         back = page.fill(run, run.id, one, first.text, first.text, between)
-        assert (back[page.prompt], back[page.gold]) == (first.text, first.gold)
-        assert back[page.answers] == recorded_answers(run, first)
+        assert (back[parts.prompt], back[parts.gold]) == (first.text, first.gold)
+        assert back[parts.answers] == recorded_answers(run, first)
 
 
 def test_a_link_stays_when_the_run_is_named_before_the_page_has_shown_its_fact(tmp_path, small):
-    worker, page, parts = Worker(tmp_path), stand_ins(screen.ProbeScreen), stand_ins(link.Parts)
-    # the screen's and the link's parts are the same components
-    parts = replace(
-        parts, **{part: getattr(page, part) for part in ("group", "fact", "prompt", "gold", "filled", "answers")}
-    )
+    worker = Worker(tmp_path)
+    page = stand_ins(screen.ProbeScreen, worker=worker)
+    parts = page.parts
     name = prepare(make_config("wga"), small, tmp_path).id
     first = choices.first_fact(worker, name, "forget")
     for fact, _group in (
@@ -223,24 +228,24 @@ def test_a_link_stays_when_the_run_is_named_before_the_page_has_shown_its_fact(t
     ):
         for ask in ("", "Who wrote Hamlet?"):
             said = {"fact": fact, "ask": ask, "sent": 1}
-            opened = page.choose(worker, parts, name, "forget", None, "", "", (), [], "", said)
-            shown = opened[page.filled], [], opened[parts.seen]
-            again = page.choose(worker, parts, name, "forget", None, "", "", *shown, said)
-            assert (again[page.fact].value, again[page.filled]) == (fact, opened[page.filled])
-            assert page.prompt not in again and page.answers not in again
+            opened = page.choose(name, "forget", None, "", "", (), [], "", said)
+            shown = opened[parts.filled], [], opened[parts.seen]
+            again = page.choose(name, "forget", None, "", "", *shown, said)
+            assert (again[parts.fact].value, again[parts.filled]) == (fact, opened[parts.filled])
+            assert parts.prompt not in again and parts.answers not in again
 
 
 def test_a_row_of_the_table_is_the_chosen_way_of_asking_too(tmp_path):
-    page, parts, run = stand_ins(screen.ProbeScreen), stand_ins(link.Parts), example("adapop")
-    worker, fact = Worker(tmp_path), run.facts.forget[0].id
+    page, run = stand_ins(screen.ProbeScreen, worker=Worker(tmp_path)), example("adapop")
+    parts, fact = page.parts, run.facts.forget[0].id
     way = choices.forms_of(run, fact)[1]
-    changes = page.fill_way(worker, parts, run.id, fact, {"sent": 5}, SimpleNamespace(way=1))
-    assert (changes[page.prompt], changes[page.form], changes[parts.sent]) == (way.text, way.text, "5")
-    filled = changes[page.filled]
+    changes = page.fill_way(run.id, fact, {"sent": 5}, SimpleNamespace(way=1))
+    assert (changes[parts.prompt], changes[parts.form], changes[parts.sent]) == (way.text, way.text, "5")
+    filled = changes[parts.filled]
     assert filled == (run.id, fact, way.text)
-    assert page.fill(run, run.id, fact, way.text, "my words", filled) == {page.filled: filled}
+    assert page.fill(run, run.id, fact, way.text, "my words", filled) == {parts.filled: filled}
     for other in (-1, 999, True, "1", None):  # whatever the browser sends
-        assert page.fill_way(worker, parts, run.id, fact, None, SimpleNamespace(way=other)) == {parts.sent: ""}
+        assert page.fill_way(run.id, fact, None, SimpleNamespace(way=other)) == {parts.sent: ""}
 
 
 def replies_of(*replies: str) -> list[Asked]:
@@ -406,22 +411,22 @@ def last_of(shown):
 def test_samples_and_strength_are_answered_in_numbers_and_bad_input_in_words(tmp_path):
     worker, run = Worker(tmp_path), example("adapop")
     fact = max(run.facts.forget, key=lambda one: one.score)
-    drawn = asyncio.run(more.sample(worker, "", (fact.question, fact.answer, "", "", [], ""), (8, 1.0, 1.0, 0, 8)))
+    drawn = asyncio.run(more.sample(worker, "", fact.question, fact.answer, "", "", [], "", 8, 1.0, 1.0, 0, 8))[0]
     for side in drawn["sides"]:
         assert side["texts"][0]["count"] == "the usual reply"
         assert sum(int(one["count"].split()[0]) for one in side["texts"][1:]) == 8
         assert re.search(r"% give it away .95% interval \d+", side["share"])
     for text, count in ((fact.question, 0), (fact.question, None), ("", 8), ("x" * 10_000, 8)):
-        said = asyncio.run(more.sample(worker, "", (text, "", "", "", [], ""), (count, 1.0, 1.0, 0, 8)))
-        assert said.keys() == {"empty"}
+        said, used = asyncio.run(more.sample(worker, "", text, "", "", "", [], "", count, 1.0, 1.0, 0, 8))
+        assert said.keys() == {"empty"} and used == ""
     long = asking.ask_both(worker, "", "x" * 10_000, ""), asking.ask_both(worker, "", "Who?", "", "x" * 10_000)
-    for refused in (*map(last_of, long), asyncio.run(more.look_through(worker, "", "original", ("x" * 10_000, "")))):
+    for refused in (*map(last_of, long), asyncio.run(more.look_through(worker, "", "original", "x" * 10_000, ""))):
         assert "10,000 characters" in refused["empty"]
-    shown = asyncio.run(more.at_strength(worker, "", fact.id, 0))
+    shown = asyncio.run(more.walk(worker, "", fact.id, 0))[0]
     assert all(group["was"] == group["shown"] for group in shown["groups"])
     assert shown["groups"][0]["name"] == "This fact"
     for strength in (None, "1", -1, 2, float("nan")):
-        assert asyncio.run(more.at_strength(worker, "", fact.id, strength)).keys() == {"empty"}
+        assert asyncio.run(more.walk(worker, "", fact.id, strength))[0].keys() == {"empty"}
 
 
 def replayed(worker, name, view):
@@ -533,14 +538,16 @@ def test_a_link_replays_what_was_asked_in_all_ways_of_that_epoch_and_those_colum
 
 
 def test_where_nothing_can_be_asked_no_answer_is_promised(tmp_path, finished):
-    worker, page = Worker(tmp_path), stand_ins(screen.ProbeScreen)
+    worker = Worker(tmp_path)
+    page = stand_ins(screen.ProbeScreen, worker=worker)
+    parts, sent = page.parts, {page.parts.sent: ""}
     run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
     for waits in (NO_ANSWERS, {"empty": link.ASKING}):
-        assert page.as_allowed(worker, run.id, {page.answers: waits}) == {page.answers: waits}
-        told = page.as_allowed(worker, link_of(run), {page.answers: waits, page.gold: "x"})
-        assert told == {page.answers: {"empty": link.NOT_RECORDED}, page.gold: "x"}
-    recorded = {page.answers: recorded_answers(example("adapop"), None) | {"sides": []}}
-    assert page.as_allowed(worker, link_of(run), recorded) == recorded
+        assert page.completed(run.id, {parts.answers: waits}, {}) == {parts.answers: waits} | sent
+        told = page.completed(link_of(run), {parts.answers: waits, parts.gold: "x"}, {})
+        assert told == {parts.answers: {"empty": link.NOT_RECORDED}, parts.gold: "x"} | sent
+    recorded = {parts.answers: recorded_answers(example("adapop"), None) | {"sides": []}}
+    assert page.completed(link_of(run), recorded, {}) == recorded | sent
 
 
 def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, finished):
@@ -548,10 +555,10 @@ def test_a_link_carries_samples_and_strength_and_finds_the_same_again(tmp_path, 
     run = Run(Path(copytree(finished.folder, worker.root / finished.id)))
     prompt, parts = "Who wrote Hamlet?", stand_ins(link.Parts)
     asked = prompt, "Shakespeare", "", "", [], ""
-    first = asyncio.run(more.sample(worker, run.id, asked, drawing))
-    used, _, of = more.used_for(asked, drawing).partition("|")
+    first, of_link = asyncio.run(more.sample(worker, run.id, *asked, *drawing))
+    used, _, of = of_link.partition("|")
     assert (used, of) == ("8,0.5,0.9,3,8", f"||{prompt}")
-    begun = more.used_for((prompt, "", " It is", "Hello.\n", [], ""), drawing)
+    begun = more.used_for(prompt, " It is", "Hello.\n", drawing)
     assert begun == f"{used}|It is|Hello.|{prompt}", "a link whose answer begins otherwise draws none"
     view = link.view_of({"ask": prompt, "gold": "Shakespeare", "draw": used})
     changes = link.updates_of(worker, run.id, view, [], parts)
@@ -587,8 +594,7 @@ def test_a_chain_of_clues_is_one_more_counted_way_where_the_model_chats(tmp_path
     table = last_of(asking.ask_every_way(worker, "", fact.id))
     count = len(choices.forms_of(run, fact.id)) + 1
     assert len(table["rows"]) == count and any(row["way"] == "Clue by clue" for row in table["rows"])
-    forms = choices.forms_of(run, fact.id)
-    assert asking.way_chosen(run, fact.id, forms, SimpleNamespace(way=count - 1)) == prompt
+    assert asking.way_chosen(run, fact.id, SimpleNamespace(way=count - 1)) == prompt
 
 
 def test_kept_questions_are_listed_newest_first_with_their_files(tmp_path, finished):

@@ -148,11 +148,8 @@ def _table(
     return every_way.table_of(run, prompts, replies, _titled(beside), when=when)
 
 
-def way_chosen(
-    run: Run, fact_id: str | None, forms: Sequence[Prompt], event: gr.EventData
-) -> Prompt | None:
-    """The prompt of the chosen row of the table, None for a row that it has not. forms: of the
-    fact, see `choices.forms_of`; below them stands its chain of clues, if it has one."""
+def way_chosen(run: Run, fact_id: str | None, event: gr.EventData) -> Prompt | None:
+    """The prompt of the chosen row of the table, None for a row that it has not."""
     place, (rows, _) = getattr(event, "way", None), choices.ways_to_ask(run, fact_id)
     # it comes from the browser
     return rows[place] if type(place) is int and 0 <= place < len(rows) else None
@@ -161,11 +158,11 @@ def way_chosen(
 async def ask_both(
     worker: Worker,
     name: str,
-    text: str,
-    right: str,
+    prompt: str,
+    gold: str,
     begun: str = "",
-    others: object = (),
     earlier: str = "",
+    others: object = (),
     epoch: object = "",
     ids: Sequence[int] = (),
     ids_of: object = 0,
@@ -176,9 +173,9 @@ async def ask_both(
     a line. epoch: whose adapter is asked, see `epoch_choices`."""
     try:
         run = await offload(worker.usage, asked_run, worker, name, True)
-        if not (text or "").strip():
+        if not (prompt or "").strip():
             raise RunError("Type a question, or pick a fact.")
-        question = replace(question_of(text, right, begun, earlier), ids=tuple(ids))
+        question = replace(question_of(prompt, gold, begun, earlier), ids=tuple(ids))
         chosen = await offload(worker.usage, columns_of, worker, run, others, epoch)
         if type(ids_of) is int and 0 <= ids_of < len(chosen):  # it comes from the browser
             question = replace(question, ids_of=ids_of)
@@ -218,7 +215,7 @@ async def go_on(
     if whole and all(isinstance(one, str) for one in strings):
         prompt, gold, *turns = strings
         before, by = "\n".join(turns), getattr(event, "by", 0)
-        asking = ask_both(worker, name, prompt, gold, "", others, before, epoch, ids, by)
+        asking = ask_both(worker, name, prompt, gold, "", before, others, epoch, ids, by)
         async for cards_now in asking:
             yield cards_now
 

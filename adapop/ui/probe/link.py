@@ -9,7 +9,7 @@ else is asked again, and said so.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from functools import partial
@@ -35,7 +35,7 @@ from adapop.ui.probe.choices import (
     group_of,
     kept_names,
 )
-from adapop.ui.probe.more import More, drawing_of, is_strength, sample, used_for, walk
+from adapop.ui.probe.more import More, drawing_of, is_strength, sample, walk
 from adapop.ui.wiring import EACH, QUIET, offload
 
 REPLAYED = "Recorded when it was asked"
@@ -71,6 +71,17 @@ class View:
         """Whether the address names no question and no fact."""
         return not self.ask and not self.fact and self.pin is None
 
+    @property
+    def epoch(self) -> str:
+        """The epoch as `epoch_choices` has it."""
+        return "" if self.at is None else str(self.at)
+
+    @property
+    def inputs(self) -> tuple:
+        """What is asked: prompt, right answer, beginning of the answer, earlier turns, columns
+        beside the two, epoch."""
+        return self.ask, self.gold, self.begun, self.earlier, list(self.beside), self.epoch
+
 
 def view_of(values: object) -> View:
     """The view that the browser sent, which may be anything."""
@@ -98,48 +109,70 @@ def view_of(values: object) -> View:
 
 @dataclass(frozen=True)
 class Parts:
-    """The components that a view fills in. seen: which view was filled in last, empty without one.
-    sent: hidden; when the page sent the event that filled in last, by the page's clock. wanted:
-    what the address says, if something of it is still to be asked; None else. pressed: hidden; the
-    beginning of the shown answers where a token was pressed, with its question behind it."""
+    """The components of the question that Probe shows, which a view fills in.
+
+    group, fact, form: its choices. begun, earlier: the beginning of the answer and the earlier
+    turns. beside: the columns beside the two. answers: of all columns. fold: holds `more`.
+
+    Hidden ones: filled: (run, fact, form) for which the prompt was filled in; later typing is kept.
+    default: the fact that was selected for the visitor, or empty; another run replaces it, but not
+    the visitor's choice. seen: which view was filled in last, empty without one. sent: when the
+    page sent the event that filled in last, by the page's clock. wanted: what the address says, if
+    something of it is still to be asked; None else. pressed: the beginning of the shown answers
+    where a token was pressed, with its question behind it. A text box, not a State, where an event
+    sends its value together with the fact's."""
 
     group: gr.Dropdown
     fact: gr.Dropdown
+    form: gr.Dropdown
     prompt: gr.Textbox
     gold: gr.Textbox
     begun: gr.Textbox
     earlier: gr.Textbox
     beside: gr.Dropdown
     epoch: gr.Dropdown
-    filled: gr.State
-    default: gr.Textbox
     answers: gr.HTML
     fold: gr.Accordion
     more: More
+    filled: gr.State
+    default: gr.Textbox
     seen: gr.State
     sent: gr.Textbox
     wanted: gr.JSON
     pressed: gr.Textbox
 
-    @property
-    def filled_in(self) -> list[gr.Component]:
-        """What `followed` may update."""
-        chosen = [self.group, self.filled, self.default, self.answers, self.fold]
-        chosen += [*self.more.numbers, self.more.strength, self.seen, self.sent, self.wanted]
-        return [*self.question, *chosen]
+    @staticmethod
+    def hidden() -> dict[str, gr.Component]:
+        """Lays out the hidden ones, by name."""
+        texts = {name: gr.Textbox(visible="hidden") for name in ("default", "sent", "pressed")}
+        return {
+            **texts,
+            "filled": gr.State(()),
+            "seen": gr.State(""),
+            "wanted": gr.JSON(visible=False),
+        }
 
-    def keep_typed(self, filling: Callable) -> None:
-        """Wires what follows an event that fills in: text typed between its sending and its answer
-        is put back. filling: the event's `then`."""
-        typed = [self.prompt, self.gold, self.begun, self.earlier]
-        filling(None, [self.sent, *typed], typed, js="adapop.typedAfter", **QUIET)
+    @property
+    def texts(self) -> list[gr.Textbox]:
+        """What is typed, in the order of `QUESTION_FIELDS` of the page's script."""
+        return [self.prompt, self.gold, self.begun, self.earlier]
+
+    @property
+    def inputs(self) -> list[gr.Component]:
+        """What is asked, in the order of `View.inputs`."""
+        return [*self.texts, self.beside, self.epoch]
 
     @property
     def question(self) -> list[gr.Component]:
         """What a link is made of, in the order of `questionLink`."""
-        inputs = [self.fact, self.prompt, self.gold, self.begun, self.earlier]
-        more = self.more
-        return [*inputs, self.beside, self.epoch, more.used, self.pressed, more.walked]
+        return [self.fact, *self.inputs, self.more.used, self.pressed, self.more.walked]
+
+    @property
+    def filled_in(self) -> list[gr.Component]:
+        """What an event that fills the question in may update."""
+        chosen = [self.group, self.form, self.filled, self.default, self.answers, self.fold]
+        chosen += [*self.more.numbers, self.more.strength, self.seen, self.sent, self.wanted]
+        return [*self.question, *chosen]
 
 
 def pressed_of(answers: dict) -> str:
@@ -171,8 +204,7 @@ def updates_of(worker: Worker, name: str, view: View, stored: object, parts: Par
     words = {parts.prompt: prompt, parts.gold: gold, parts.begun: view.begun}
     words |= {parts.earlier: view.earlier, parts.filled: (name, fact, form)}
     words[parts.beside] = gr.Dropdown(offered, value=beside, multiselect=True)
-    at = "" if view.at is None else str(view.at)
-    words[parts.epoch] = gr.update(choices=epochs_offered(run), value=at)
+    words[parts.epoch] = gr.update(choices=epochs_offered(run), value=view.epoch)
     if view.draw or view.strength is not None:
         words[parts.fold] = gr.Accordion(open=True)
     words |= dict(zip(parts.more.numbers, view.draw))
@@ -241,29 +273,21 @@ async def asked_again(worker: Worker, name: str, view: View) -> AsyncIterator[di
     if linked(name, worker.root):
         yield {"empty": NOT_RECORDED}
         return
-    question = view.ask, view.gold, view.begun, list(view.beside), view.earlier
-    async for value in ask_both(worker, name, *question, "" if view.at is None else str(view.at)):
+    async for value in ask_both(worker, name, *view.inputs):
         if "about" in value:
             value["about"] = f"{ASKED_AGAIN} · {value['about']}"
         yield value
 
 
-async def drawn_again(worker: Worker, name: str, view: View) -> tuple:
+async def drawn_again(worker: Worker, name: str, view: View) -> tuple[dict, str]:
     """(samples of a view, as they were drawn, and what its link says of them)."""
-    if not (view.draw and view.ask):
-        return gr.skip(), gr.skip()
     if linked(name, worker.root):
         return html.values({"empty": NOT_DRAWN}), ""
-    at = "" if view.at is None else str(view.at)
-    question = view.ask, view.gold, view.begun, view.earlier, list(view.beside), at
-    samples = await sample(worker, name, question, view.draw)
-    return samples, used_for(question, view.draw) if "empty" not in samples else ""
+    return await sample(worker, name, *view.inputs, *view.draw)
 
 
-async def walked_again(worker: Worker, name: str, view: View) -> tuple:
+async def walked_again(worker: Worker, name: str, view: View) -> tuple[dict, str]:
     """(what a view's strength shows, and what its link says of it)."""
-    if view.strength is None:
-        return gr.skip(), gr.skip()
     if linked(name, worker.root):
         return html.values({"empty": NOT_WALKED}), ""
     return await walk(worker, name, view.fact, view.strength)
@@ -292,24 +316,22 @@ def link_names(worker: Worker, name: str, beside: object) -> tuple[str, list[str
 def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: gr.Button) -> None:
     """Wires the link. name: the page's run. after: the event that fills in what an address says.
     copy: its button."""
-    place, columns = gr.Textbox(visible=False), gr.JSON(visible=False)
+    place, columns, more = gr.Textbox(visible=False), gr.JSON(visible=False), parts.more
 
-    async def answer(name: str, values: object):
+    async def again(name: str, values: object):
         view = await offload(worker.usage, view_of, values)
         if view.ask:
             async for value in asked_again(worker, name, view):
-                yield value
+                yield {parts.answers: value}
+        if view.ask and view.draw:
+            samples, used = await drawn_again(worker, name, view)
+            yield {more.shown: samples, more.used: used}
+        if view.strength is not None:
+            strengths, walked = await walked_again(worker, name, view)
+            yield {more.strengths: strengths, more.walked: walked}
 
-    async def draw(name: str, values: object):
-        return await drawn_again(worker, name, await offload(worker.usage, view_of, values))
-
-    async def walked(name: str, values: object):
-        return await walked_again(worker, name, await offload(worker.usage, view_of, values))
-
-    inputs, more = [name, parts.wanted], parts.more
-    answered = after.then(answer, inputs, parts.answers, **EACH)
-    drawn = answered.then(draw, inputs, [more.shown, more.used], **EACH)
-    drawn.then(walked, inputs, [more.strengths, more.walked], **EACH)
+    outputs = [parts.answers, more.shown, more.used, more.strengths, more.walked]
+    after.then(again, [name, parts.wanted], outputs, **EACH)
     open_names = partial(link_names, worker)
     made = copy.click(open_names, [name, parts.beside], [place, columns], **QUIET)
     link_inputs = [columns if one is parts.beside else one for one in parts.question]

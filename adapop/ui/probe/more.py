@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,29 +100,20 @@ class More:
         worker: Worker,
         follower: Follower,
         opened: gr.State,
-        question: Sequence[gr.Component],
         fact: gr.Dropdown,
+        words: Sequence[gr.Textbox],
+        columns: Sequence[gr.Dropdown],
     ) -> None:
-        """Wires the section. question: prompt, right answer, beginning, earlier turns, columns,
-        epoch."""
-
-        async def layers(name: str, by: str, *inputs):
-            return await look_through(worker, name, by, inputs)
-
-        async def samples_of(name: str, *values):
-            inputs, drawing = values[: len(question)], values[len(question) :]
-            samples = await sample(worker, name, inputs, drawing)
-            return samples, used_for(inputs, drawing) if "empty" not in samples else ""
-
-        async def moved(name: str, fact_id: str | None, strength: float):
-            return await walk(worker, name, fact_id, strength)
-
+        """Wires the section. words: prompt, right answer, beginning, earlier turns. columns: those
+        beside the two, and the epoch."""
         run_id, another = follower.run_id, follower.another
-        layers_event = self.see.click(layers, [run_id, self.by, *question[:4]], self.lens, **TIMED)
-        drawing = [run_id, *question, *self.numbers]
-        drawn = self.draw.click(samples_of, drawing, [self.shown, self.used], **TIMED)
-        moving, outputs = [run_id, fact, self.strength], [self.strengths, self.walked]
-        walked = self.strength.input(moved, moving, outputs, trigger_mode="always_last", **QUIET)
+        inputs = [run_id, self.by, *words]
+        layers = self.see.click(partial(look_through, worker), inputs, self.lens, **TIMED)
+        inputs, outputs = [run_id, *words, *columns, *self.numbers], [self.shown, self.used]
+        drawn = self.draw.click(partial(sample, worker), inputs, outputs, **TIMED)
+        inputs, outputs = [run_id, fact, self.strength], [self.strengths, self.walked]
+        moved = partial(walk, worker)
+        walked = self.strength.input(moved, inputs, outputs, trigger_mode="always_last", **QUIET)
 
         def looked(name: str) -> dict:
             return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
@@ -131,7 +123,7 @@ class More:
         cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
         cleared |= {self.walked: "", self.lens: {"empty": ""}}
         # an answer about the run before it is dropped
-        at_work = [layers_event, drawn, walked]
+        at_work = [layers, drawn, walked]
         another.change(lambda: cleared, None, [*cleared], cancels=at_work, **EACH)
 
 
@@ -218,10 +210,19 @@ def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict
     return {note: gr.Markdown(visible=False), home: gr.Column(visible=True), **updates}
 
 
-async def sample(worker: Worker, name: str, inputs: Sequence, drawing: Sequence) -> dict:
-    """Values of `SAMPLES`, or why there are none. inputs: prompt, right answer, beginning, earlier
-    turns, columns, epoch. drawing: the values of a `Drawing`. All come from the browser."""
-    prompt, gold, begun, earlier, others, epoch = inputs
+async def sample(
+    worker: Worker,
+    name: str,
+    prompt: str | None,
+    gold: str | None,
+    begun: str | None,
+    earlier: str | None,
+    others: object,
+    epoch: object,
+    *drawing: object,
+) -> tuple[dict, str]:
+    """(values of `SAMPLES`, what a link says of them), or (why there are none, ""). drawing: the
+    values of a `Drawing`; the others as for `ask_both`. All come from the browser."""
     try:
         if not (prompt or "").strip():
             raise RunError("There is no question yet.", "Type a question, or pick a fact.")
@@ -232,19 +233,18 @@ async def sample(worker: Worker, name: str, inputs: Sequence, drawing: Sequence)
         asking = worker.ask, run, jobs.sample_columns, question, chosen, draws
         samples = await answered(worker.usage, *asking, beside=chosen)
     except AdaPopError as error:
-        return html.values({"empty": public_words(error)})
+        return html.values({"empty": public_words(error)}), ""
     settings = f"temperature {draws.temperature:g}, top-p {draws.top_p:g}, seed {draws.seed}"
     about = f"{question.prompt} · {draws.count} samples, {settings}"
-    return html.values({"about": about, "sides": [_side(*pair) for pair in zip(chosen, samples)]})
+    sides = [_side(*pair) for pair in zip(chosen, samples)]
+    return html.values({"about": about, "sides": sides}), used_for(prompt, begun, earlier, drawing)
 
 
-def used_for(inputs: Sequence, drawing: Sequence) -> str:
-    """The settings of samples, with their question behind them (the beginning of the answer, the
-    earlier turns, the prompt): `questionLink` puts them into an address only beside that one.
-    inputs: as `sample` has it."""
-    prompt, _, begun, earlier, *_ = ((text or "") for text in inputs)
+def used_for(prompt: str, begun: str | None, earlier: str | None, drawing: Sequence[float]) -> str:
+    """The settings of samples, with their question behind them: `questionLink` puts them into an
+    address only beside that one."""
     numbers = ",".join(f"{value:.12g}" for value in drawing)
-    return "|".join([numbers, begun.strip(), earlier.strip(), prompt.strip()])
+    return "|".join([numbers, *((text or "").strip() for text in (begun, earlier, prompt))])
 
 
 def drawing_of(count: object, heat: object, top: object, seed: object, most: object) -> Drawing:
@@ -286,7 +286,7 @@ def _side(chosen: Chosen, samples: Samples) -> dict:
     return side
 
 
-async def look_through(worker: Worker, name: str, by: object, inputs: Sequence) -> dict:
+async def look_through(worker: Worker, name: str, by: object, *inputs: str | None) -> dict:
     """A reply in the layers of both models, as values of `layers`. by: whose reply.
     inputs: prompt, right answer, beginning, earlier turns."""
     try:
@@ -305,13 +305,8 @@ async def look_through(worker: Worker, name: str, by: object, inputs: Sequence) 
 async def walk(
     worker: Worker, name: str, fact_id: str | None, strength: object
 ) -> tuple[dict, str]:
-    """(`at_strength`, what a link says of it: "" if there is no answer)."""
-    values = await at_strength(worker, name, fact_id, strength)
-    return values, f"{strength:.12g}|{fact_id}" if "groups" in values else ""
-
-
-async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: object) -> dict:
-    """Values of `STRENGTH` for one strength of the adapter."""
+    """(values of `STRENGTH` for one strength of the adapter, what a link says of it), or (why there
+    are none, "")."""
     try:
         if not is_strength(strength):
             raise RunError("This is not a valid strength.", f"Choose 0 to {MOST_STRENGTH}.")
@@ -321,9 +316,10 @@ async def at_strength(worker: Worker, name: str, fact_id: str | None, strength: 
         asking = worker.ask, run, jobs.at_strengths, both, known_id
         strengths = await answered(worker.usage, *asking)
     except AdaPopError as error:
-        return html.values({"empty": public_words(error)})
+        return html.values({"empty": public_words(error)}), ""
     fact = run.facts.fact(known_id)
-    return html.values(strength_of(*strengths, fact.title if fact else ""))
+    content = strength_of(*strengths, fact.title if fact else "")
+    return html.values(content), f"{strength:.12g}|{fact_id}"
 
 
 def is_strength(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,65 +41,59 @@ TO_PROMPT = "() => document.querySelector('#prompt textarea, #prompt input')?.fo
 
 @dataclass(frozen=True)
 class ProbeScreen:
-    """The components of one question. group, fact, form: its choices. prompt, gold: its text and
-    its answer. answers: of both models. filled: (run, fact, form) for which the prompt was filled
-    in; later typing is kept. default: the fact that was selected for the visitor, or empty; another
-    run replaces it, but not the visitor's choice. A hidden text box, not a State: an event sends
-    its value together with the fact's."""
+    """Fills the question in. run_id: the page's run. my_runs: see `MyRuns.entries`. parts: of the
+    question, whose updates each function below returns."""
 
-    group: gr.Dropdown
-    fact: gr.Dropdown
-    form: gr.Dropdown
-    prompt: gr.Textbox
-    gold: gr.Textbox
-    answers: gr.HTML
-    filled: gr.State
-    default: gr.Textbox
+    worker: Worker
+    run_id: gr.BrowserState
+    my_runs: gr.BrowserState
+    parts: link.Parts
 
-    def wire(
-        self,
-        worker: Worker,
-        follower: Follower,
-        tab: gr.Tab,
-        my_runs: gr.BrowserState,
-        view: link.Parts,
-    ) -> tuple[object, Callable]:
-        """Wires the choices of a fact and a form, which fill in the prompt. view: what an address
-        fills in. Returns the event that fills in the first fact, or what the address says, and a
-        function that wires one more event by which the visitor picks group and fact."""
-        inputs = [follower.run_id, self.group, self.fact, self.default, self.prompt, self.filled]
-        inputs += [my_runs, view.seen, view.wanted]
-        outputs = [self.form, *view.filled_in]
+    def wire(self, follower: Follower, tab: gr.Tab, ways: gr.HTML) -> object:
+        """Wires the choices of fact, form and row of the table of forms, which fill in the prompt.
+        Returns the event that fills in the first fact, or what the address says."""
+        parts = self.parts
         # not `change`: what an event has filled in is not the visitor's choice
-        placed = [tab.select, follower.another.change]
-        choose = partial(self.choose, worker, view)
-        chosen = gr.on(placed, choose, inputs, outputs, js="adapop.questionRead", **EACH | BY_TURNS)
-        view.keep_typed(chosen.then)
+        placed = partial(gr.on, [tab.select, follower.another.change])
+        chosen = self._wire_filling(placed, self.choose, self._shown, "adapop.questionRead")
+        self.wire_pick(parts.fact.input)
+        self.wire_pick(parts.group.input, by="group")
+        of_form = [parts.fact, parts.form, parts.prompt, parts.filled]
+        self._wire_filling(parts.form.input, self.fill_form, of_form)
+        row = self._wire_filling(ways.select, self.fill_way, [parts.fact])
+        row.then(None, None, None, js=TO_PROMPT, **QUIET)
+        return chosen
 
-        def wire_pick(picked: Callable, by: str = "fact") -> None:
-            pick = partial(self.choose, worker, view, by=by)
-            filled = picked(pick, inputs, outputs, js="adapop.questionSent", **EACH | BY_TURNS)
-            view.keep_typed(filled.then)
-            question_inputs = [self.fact, self.prompt, view.beside, view.epoch]
-            filled.then(None, question_inputs, None, js="adapop.factPicked", **QUIET)
+    def wire_pick(self, picked: Callable, by: str = "fact") -> None:
+        """Wires an event by which the visitor picks group and fact. picked: wires it. by: see
+        `choose`."""
+        parts = self.parts
+        filled = self._wire_filling(picked, partial(self.choose, by=by), self._shown)
+        inputs = [parts.fact, parts.prompt, parts.beside, parts.epoch]
+        filled.then(None, inputs, None, js="adapop.factPicked", **QUIET)
 
-        wire_pick(self.fact.input)
-        wire_pick(self.group.input, by="group")
-        inputs_of_form = [follower.run_id, self.fact, self.form, self.prompt, self.filled]
-        formed = self.form.input(
-            partial(self.fill_form, worker, view),
-            [*inputs_of_form, view.wanted],
-            [self.prompt, self.gold, self.answers, self.filled, view.sent],
-            js="adapop.questionSent",
-            **EACH | BY_TURNS,
-        )
-        view.keep_typed(formed.then)
-        return chosen, wire_pick
+    @property
+    def _shown(self) -> list[gr.Component]:
+        """What `choose` is told of the page."""
+        parts = self.parts
+        inputs = [parts.group, parts.fact, parts.default, parts.prompt, parts.filled]
+        return [*inputs, self.my_runs, parts.seen]
+
+    def _wire_filling(
+        self, begins: Callable, fill: Callable, inputs: Sequence, js: str = "adapop.questionSent"
+    ) -> object:
+        """Wires an event that fills in. begins: wires it. js: gives it `Parts.wanted` with the time
+        of its sending as the last input; text that was typed between that and the answer is put
+        back."""
+        parts = self.parts
+        inputs, outputs = [self.run_id, *inputs, parts.wanted], parts.filled_in
+        filled = begins(fill, inputs, outputs, js=js, **EACH | BY_TURNS)
+        typed = "adapop.typedAfter"
+        filled.then(None, [parts.sent, *parts.texts], parts.texts, js=typed, **QUIET)
+        return filled
 
     def choose(
         self,
-        worker: Worker,
-        view: link.Parts,
         name: str,
         group: str,
         fact_id: str | None,
@@ -108,17 +102,18 @@ class ProbeScreen:
         filled: tuple,
         stored: object,
         last_view: str,
-        view_values: object,
+        values: object,
         by: str = "",
     ) -> dict:
         """Updates when the run or the group of facts changed, or the tab was opened: what the
         address says, or fact, form and prompt. In one event: a question asked in between would be
-        replaced. stored: the kept runs; last_view, view_values: `Parts.seen` and `Parts.wanted`.
-        by: what the visitor chose, "fact" (or typed its name) or "group"; empty for none."""
-        picked = by == "fact"
-        linked = {} if by else link.followed(worker, name, stored, view_values, last_view, view)
-        group, fact_id = linked.get(self.group, group), linked.get(self.fact, fact_id)
-        text, filled = linked.get(self.prompt, text), linked.get(self.filled, filled)
+        replaced. last: the fact selected by default; stored: the kept runs; last_view, values:
+        `Parts.seen` and `Parts.wanted`. by: what the visitor chose, "fact" (or typed its name) or
+        "group"; empty for none."""
+        worker, parts, picked = self.worker, self.parts, by == "fact"
+        linked = {} if by else link.followed(worker, name, stored, values, last_view, parts)
+        group, fact_id = linked.get(parts.group, group), linked.get(parts.fact, fact_id)
+        text, filled = linked.get(parts.prompt, text), linked.get(parts.filled, filled)
         run = probed_run(worker, name)
         if not linked and not by and filled[:1] == (name,) and fact_id != filled[1]:
             # what was filled in for this run is on its way to the page, which shows another fact
@@ -133,60 +128,50 @@ class ProbeScreen:
             facts, selected, default = fact_id, fact_id, None
         forms, form = choices.form_choices(worker, name, selected, text, filled)
         filling = linked or self.fill(run, name, selected, form, text, filled)
-        changes = {self.group: group, self.default: default}
+        changes = {parts.group: group, parts.default: default}
         # to leave the fact's box picks nothing anew
         if not picked or filled[:2] != (name, selected):
-            changes[view.wanted] = None
+            changes[parts.wanted] = None
         changes |= filling  # a link says what is wanted
         if not linked and filled and filled[0] != name:
-            changes[view.epoch] = ""  # an epoch was chosen for another run
-        changes |= {self.fact: facts, self.form: forms, view.sent: link.sent_at(view_values)}
-        return self.as_allowed(worker, name, changes)
+            changes[parts.epoch] = ""  # an epoch was chosen for another run
+        return self.completed(name, changes | {parts.fact: facts, parts.form: forms}, values)
 
     def fill_form(
         self,
-        worker: Worker,
-        view: link.Parts,
         name: str,
         fact_id: str | None,
         form: str | None,
         text: str,
         filled: tuple,
-        view_values: object,
+        values: object,
     ) -> dict:
         """Updates for another form: see `fill`."""
-        filling = self.fill(probed_run(worker, name), name, fact_id, form, text, filled)
-        return self.as_allowed(worker, name, {**filling, view.sent: link.sent_at(view_values)})
+        filling = self.fill(probed_run(self.worker, name), name, fact_id, form, text, filled)
+        return self.completed(name, filling, values)
 
-    def fill_way(
-        self,
-        worker: Worker,
-        view: link.Parts,
-        name: str,
-        fact_id: str | None,
-        view_values: object,
-        event: gr.EventData,
-    ) -> dict:
+    def fill_way(self, name: str, fact_id: str | None, values: object, event: gr.EventData) -> dict:
         """Updates for the chosen row of the table of forms; none for a row that it has not."""
-        run = probed_run(worker, name)
+        run, parts = probed_run(self.worker, name), self.parts
         fact_id = choices.fact_of(run, fact_id)
-        forms = choices.forms_of(run, fact_id)
-        sent = {view.sent: link.sent_at(view_values)}
-        chosen = way_chosen(run, fact_id, forms, event)
+        chosen = way_chosen(run, fact_id, event)
         if chosen is None:
-            return sent
-        form = chosen.text if chosen in forms else ""  # a chain of clues is none
-        filled = {self.form: form, self.filled: (name, fact_id, form)}
-        filled |= {self.prompt: chosen.text, self.gold: chosen.gold}
-        changes = sent | filled | {self.answers: cards.recorded_answers(run, chosen)}
-        return self.as_allowed(worker, name, changes)
+            return self.completed(name, {}, values)
+        # a chain of clues is no form
+        form = chosen.text if chosen in choices.forms_of(run, fact_id) else ""
+        changes = {parts.form: form, parts.filled: (name, fact_id, form)}
+        changes |= {parts.prompt: chosen.text, parts.gold: chosen.gold}
+        changes[parts.answers] = cards.recorded_answers(run, chosen)
+        return self.completed(name, changes, values)
 
-    def as_allowed(self, worker: Worker, name: str, changes: dict) -> dict:
-        """The updates; by a read-only link, what was not recorded is not to be asked either."""
-        waits = changes.get(self.answers) in (cards.NO_ANSWERS, {"empty": link.ASKING})
-        if waits and linked(name, worker.root):
-            return {**changes, self.answers: {"empty": link.NOT_RECORDED}}
-        return changes
+    def completed(self, name: str, changes: dict, values: object) -> dict:
+        """The updates with the time at which the page sent their event. By a read-only link, what
+        was not recorded is not to be asked either."""
+        answers = self.parts.answers
+        waits = changes.get(answers) in (cards.NO_ANSWERS, {"empty": link.ASKING})
+        if waits and linked(name, self.worker.root):
+            changes = changes | {answers: {"empty": link.NOT_RECORDED}}
+        return {**changes, self.parts.sent: link.sent_at(values)}
 
     def fill(
         self,
@@ -199,26 +184,26 @@ class ProbeScreen:
     ) -> dict:
         """Updates for another fact, form or run: the prompt, its right answer and recorded answers.
         form: the chosen prompt, empty for one's own. text: the current prompt."""
-        now = name, fact_id, form
+        parts, now = self.parts, (name, fact_id, form)
         # what was typed before anything was filled in stays, with its answers
         if filled == now or (text and (not filled or filled[1:] == (None, None))):
-            return {self.filled: now}
+            return {parts.filled: now}
         prompts = choices.forms_of(run, fact_id)
         chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
         another_run = bool(filled) and filled[0] != name
         if typed and another_run and text != filled[2]:  # the visitor's own question stays
-            return {self.filled: now, self.answers: cards.NO_ANSWERS}
+            return {parts.filled: now, parts.answers: cards.NO_ANSWERS}
         stays = chosen is None and typed
         if stays and not another_run:  # it is shown, perhaps with answers
-            return {self.filled: now}
-        changes = {self.filled: now, self.answers: cards.recorded_answers(run, chosen)}
+            return {parts.filled: now}
+        changes = {parts.filled: now, parts.answers: cards.recorded_answers(run, chosen)}
         # of the same run it is filled in though it is the current prompt: one that was chosen in
         # between, and is on its way to the page, would stay
         if stays or (another_run and text == form):
             return changes
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
-        return {**changes, self.prompt: prompt, self.gold: "" if chosen is None else chosen.gold}
+        return {**changes, parts.prompt: prompt, parts.gold: "" if chosen is None else chosen.gold}
 
 
 def build(
@@ -232,7 +217,7 @@ def build(
     """Lays the screen out inside the current tab. my_runs: see `MyRuns.entries`. brief: of
     `outcome.Card`."""
     run_id, follows = follower.run_id, follower.follows
-    run, fact, every, yourself, group, form = _lay_out_choices(worker, follows)
+    run, every, yourself, choice = _lay_out_choices(worker, follows)
     brief.render()
     with gr.Row(equal_height=True):
         with gr.Column(scale=3, min_width=320, elem_id="ways-side"):
@@ -241,45 +226,43 @@ def build(
             )
             ways = gr.HTML(every_way.message_table(every_way.OPENING, every_way.ABOUT), **table)
         with gr.Column(scale=2, min_width=300, elem_id="own-question"):
-            notice, texts_of, ask, beside, epoch, answers, copy, notes = _lay_out_question(worker)
-    prompt, gold, *_ = texts_of
-    default, filled, opened = gr.Textbox(visible="hidden"), gr.State(()), gr.State(0)
-    screen = ProbeScreen(group, fact, form, prompt, gold, answers, filled, default)
-    last_view, sent, pressed = gr.State(""), *(gr.Textbox(visible="hidden") for _ in range(2))
-    last = last_view, sent, gr.JSON(visible=False), pressed
+            notice, ask, copy, notes, question = _lay_out_question(worker)
+    opened = gr.State(0)
     with gr.Row(elem_classes="folds"):
         with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
             further = more.build()
-            inputs = group, fact, *texts_of, beside, epoch
-            view = link.Parts(*inputs, filled, default, answers, fold, further, *last)
+            parts = link.Parts(**choice, **question, fold=fold, more=further)
+            screen = ProbeScreen(worker, run_id, my_runs, parts)
             # listeners of a press are sent one by one, each when the last is answered; those of a
             # changed state all at once. So the question comes first, then everything else together
-            chosen, wire_pick = screen.wire(worker, follower, tab, my_runs, view)
+            chosen = screen.wire(follower, tab, ways)
             tab.select(lambda times: times + 1, opened, opened, **EACH)
-            further.wire(worker, follower, opened, [*texts_of, beside, epoch], fact)
-            more.build_kept(worker, follower, opened, answers)
+            further.wire(
+                worker, follower, opened, parts.fact, parts.texts, [parts.beside, parts.epoch]
+            )
+            more.build_kept(worker, follower, opened, parts.answers)
         with gr.Accordion("Many facts, asked in all ways", open=False, elem_id="leaks-fold"):
-            own, probed = leaks.build(worker, follower, opened, (group, fact), wire_pick)
+            picked = parts.group, parts.fact
+            own, probed = leaks.build(worker, follower, opened, picked, screen.wire_pick)
         with gr.Accordion("From inside: hidden or gone?", open=False, elem_id="recovery-fold"):
             owned = [own, recovery.build(worker, follower, opened)]
             with gr.Row(visible=False, elem_classes="beside") as instead:
                 gr.Markdown("These probes need a run of your own.", elem_id="probe-own-only")
                 run_yourself(worker, follows, "probe-own", scale=0, min_width=150)
         pair.build(worker, session, follower, opened)
-    link.wire(worker, run_id, view, chosen, copy)
-    _wire_asking(worker, follower, screen, view, (ask, every, ways), probed)
-    _wire_choices(worker, follower, opened, my_runs, (run, beside, epoch))
+    link.wire(worker, run_id, parts, chosen, copy)
+    _wire_asking(screen, follower, (ask, every, ways), probed)
+    _wire_choices(screen, follower, opened, run)
     run.input(mine.picked, [run, run_id], follows, **QUIET)
     with gr.Column(visible=False, elem_classes="advanced-only") as home:
         download.build(worker, run_id, follower.another)
-    _wire_visible(worker, follower, opened, notes, (yourself, instead, home, notice), owned)
-    asks = ask, every, *texts_of, further.draw, further.strength, further.see
-    _wire_allowed(worker, follower, opened, asks)
+    asks = [ask, every, *parts.texts, further.draw, further.strength, further.see]
+    _wire_run(worker, follower, opened, notes, (yourself, instead, home, notice), owned, asks)
 
 
-def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple[gr.Component, ...]:
-    """Lays out the choices of run and fact, the button that asks in all ways, the one that runs an
-    example again, and under Advanced the group of facts and the way of asking. follows: see
+def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple:
+    """Lays out the choice of a run, the button that asks in all ways, the one that runs an example
+    again, and by name those of fact, group and form, the last two under Advanced. follows: see
     `run_yourself`. Returns them in this order."""
     # Gradio would refuse a value sent before the choices changed
     listed = {"choices": [], "allow_custom_value": True}
@@ -293,14 +276,12 @@ def _lay_out_choices(worker: Worker, follows: list[gr.Component]) -> tuple[gr.Co
     with gr.Row(elem_classes="advanced-only"):
         group = gr.Dropdown(leaks.GROUPS, value="forget", label="Group", min_width=150, scale=1)
         form = gr.Dropdown(**listed, label="Way of asking", min_width=220, scale=2, elem_id="form")
-    return run, fact, every, yourself, group, form
+    return run, every, yourself, dict(fact=fact, group=group, form=form)
 
 
 def _lay_out_question(worker: Worker) -> tuple:
-    """Lays out a question of one's own: its texts (prompt, right answer, beginning of the answer,
-    earlier turns), the button that asks, the columns beside the two, the epoch, the answers, the
-    button that copies a link, and notes. Returns them in this order, after what is said where
-    nothing can be asked."""
+    """Lays out a question of one's own. Returns what is said where nothing can be asked, the button
+    that asks, the one that copies a link, notes, and by name the rest of `link.Parts`."""
     notice = gr.Markdown(LOOK_ONLY, visible=False, elem_id="asks-nothing")
     prompt = gr.Textbox(label="Your own question", lines=1, elem_id="prompt")
     with gr.Row(elem_classes="beside"):
@@ -323,124 +304,99 @@ def _lay_out_question(worker: Worker) -> tuple:
         small = dict(size="sm", scale=0, min_width=120, elem_id="copy-question")
         copy = gr.Button("Copy link", **small)
         notes = html.lines("probe-notes", min_width=180)
-    return notice, (prompt, gold, begun, earlier), ask, beside, epoch, answers, copy, notes
+    question = dict(prompt=prompt, gold=gold, begun=begun, earlier=earlier, beside=beside)
+    question |= dict(epoch=epoch, answers=answers, **link.Parts.hidden())
+    return notice, ask, copy, notes, question
 
 
 def _wire_choices(
-    worker: Worker,
-    follower: Follower,
-    opened: gr.State,
-    my_runs: gr.BrowserState,
-    offered: tuple[gr.Dropdown, gr.Dropdown, gr.Dropdown],
+    screen: ProbeScreen, follower: Follower, opened: gr.State, run: gr.Dropdown
 ) -> None:
     """Wires what can be chosen: the run, the columns beside it and its epoch. opened: changes
     whenever the tab is opened."""
-    run_id, another = follower.run_id, follower.another.change
-    run, beside, epoch = offered
-    state = follower.phase.change  # a run that goes on has another result, and further epochs
-    looked = [opened.change, another, my_runs.change, state]
-    gr.on(looked, partial(choices.run_choices, worker), [my_runs, run_id], run, **EACH_IN_TURN)
-    epochs = partial(choices.epoch_choices, worker)
-    gr.on([opened.change, another, state], epochs, [run_id, epoch], epoch, **EACH_IN_TURN)
-    inputs = [my_runs, run_id, beside]
-    gr.on(looked, partial(choices.column_choices, worker), inputs, beside, **EACH_IN_TURN)
+    worker, my_runs = screen.worker, screen.my_runs
+    beside, epoch = screen.parts.beside, screen.parts.epoch
+
+    def offered(name: str, stored: object, others: object, at: object) -> dict:
+        return {
+            run: choices.run_choices(worker, stored, name),
+            beside: choices.column_choices(worker, stored, name, others),
+            epoch: choices.epoch_choices(worker, name, at),
+        }
+
+    # a run that goes on has another result, and further epochs
+    of_run = [opened.change, follower.another.change, follower.phase.change]
+    inputs = [screen.run_id, my_runs, beside, epoch]
+    gr.on([*of_run, my_runs.change], offered, inputs, [run, beside, epoch], **EACH_IN_TURN)
 
 
-def _wire_visible(
+def _wire_run(
     worker: Worker,
     follower: Follower,
     opened: gr.State,
     notes: gr.HTML,
     places: tuple[gr.Component, ...],
     owned: list[gr.Component],
+    asks: list[gr.Component],
 ) -> None:
-    """Wires what is visible of a run. notes: about it. places: what an example has, what stands
-    instead of an own run's parts, the report, and what is said where nothing can be asked. owned:
-    what only an own run has."""
+    """Wires what a run decides. notes: about it. places: what an example has, what stands instead
+    of an own run's parts, the report, and what is said where nothing can be asked. owned: what only
+    an own run has. asks: whatever asks a model, and what it asks: not by a read-only link."""
     yourself, instead, home, notice = places
 
     def looked_at(name: str) -> dict:
         run, own = probed_run(worker, name), known_run(worker, name) is not None
-        there = {yourself: example_of(run.id) is not None, instead: not own}
-        there |= dict.fromkeys(owned, own)
+        by_link = linked(name, worker.root) is not None
+        visible = {yourself: example_of(run.id) is not None, instead: not own, notice: by_link}
+        visible |= dict.fromkeys(owned, own)
         # for the page's run, not for the example shown without one
-        there[home] = shown_run(worker, name) is not None
-        there[notice] = linked(name, worker.root) is not None
-        updates = {place: gr.update(visible=visible) for place, visible in there.items()}
+        visible[home] = shown_run(worker, name) is not None
+        updates = {place: gr.update(visible=there) for place, there in visible.items()}
+        updates |= {one: gr.update(interactive=not by_link) for one in asks}
         return updates | {notes: cards.notes_of(run)}
 
-    changed = [notes, *places, *owned]
+    changed = [notes, *places, *owned, *asks]
     when = [opened.change, follower.another.change]
     gr.on(when, looked_at, follower.run_id, changed, **EACH_IN_TURN)
 
 
-def _wire_allowed(
-    worker: Worker, follower: Follower, opened: gr.State, asks: tuple[gr.Component, ...]
-) -> None:
-    """Wires what cannot be used where the run was opened by a read-only link. asks: whatever asks a
-    model, and what it asks."""
-
-    def allowed(name: str) -> dict:
-        may = linked(name, worker.root) is None
-        return {one: gr.update(interactive=may) for one in asks}
-
-    when = [opened.change, follower.another.change]
-    gr.on(when, allowed, follower.run_id, list(asks), **EACH_IN_TURN)
-
-
 def _wire_asking(
-    worker: Worker,
-    follower: Follower,
     screen: ProbeScreen,
-    view: link.Parts,
+    follower: Follower,
     pressed: tuple[gr.Button, gr.Button, gr.HTML],
     probed: Callable,
 ) -> None:
-    """Wires the questions. view: all parts of a question. pressed: the button of one prompt, that
-    of all forms, and their table, whose rows can be put into the prompt. probed: wires what follows
-    after all facts were asked."""
-    run_id, fact, prompt = follower.run_id, screen.fact, screen.prompt
-    (ask, every, ways), beside, epoch = pressed, view.beside, view.epoch
-    inputs = [run_id, prompt, screen.gold, view.begun, beside, view.earlier, epoch]
-    events = [ask.click, prompt.submit, screen.gold.submit, view.begun.submit]
+    """Wires the questions. pressed: the button of one prompt, that of all forms, and their table.
+    probed: wires what follows after all facts were asked."""
+    worker, run_id, parts = screen.worker, screen.run_id, screen.parts
+    ask, every, ways = pressed
+    events = [ask.click, parts.prompt.submit, parts.gold.submit, parts.begun.submit]
     # a pending change of the fact runs before the question: later, it would remove the answers
     own, all_forms = (
-        gr.on(trigger, lambda: ("", ""), None, [screen.default, view.pressed], **EACH | BY_TURNS)
+        gr.on(trigger, lambda: ("", ""), None, [parts.default, parts.pressed], **EACH | BY_TURNS)
         for trigger in (events, every.click)
     )
     # of questions asked meanwhile, only the last is answered
     newest = {"trigger_mode": "always_last", "api_visibility": "private"}
-    asked_one = own.then(partial(ask_both, worker), inputs, screen.answers, **newest)
-    named = "(...question) => adapop.questionLink(null, ...question)"
-    own.then(None, view.question, None, js=named, **QUIET)
-    of_fact, in_columns = [run_id, fact], [run_id, fact, beside, epoch]
+    inputs = [run_id, *parts.inputs]
+    asked_one = own.then(partial(ask_both, worker), inputs, parts.answers, **newest)
+    in_columns = [run_id, parts.fact, parts.beside, parts.epoch]
+    asked_all = all_forms.then(partial(ask_every_way, worker), in_columns, ways, **newest)
     _wire_ways(worker, follower, in_columns, ways, probed)
-    every_form = partial(ask_every_way, worker)
-    asked_all = all_forms.then(every_form, in_columns, ways, **newest)
 
     # gradio gives no event to a partial
-    def choose(name: str, fact_id: str | None, view_values: object, event: gr.EventData):
-        return screen.fill_way(worker, view, name, fact_id, view_values, event)
-
     async def from_here(name: str, others: object, at: object, event: gr.EventData):
         async for answers in go_on(worker, name, others, at, event):
             yield answers, link.pressed_of(answers)
 
-    gone_on = [screen.answers, view.pressed]
-    from_token = screen.answers.select(from_here, [run_id, beside, epoch], gone_on, **QUIET)
+    inputs, gone_on = [run_id, parts.beside, parts.epoch], [parts.answers, parts.pressed]
+    from_token = parts.answers.select(from_here, inputs, gone_on, **QUIET)
     # an answer of the run before it would stand beside another run's name
     at_work = [asked_one, asked_all, from_token]
     follower.another.change(None, None, None, cancels=at_work, **QUIET)
-    from_token.then(None, view.question, None, js=named, **QUIET)
-    chosen = ways.select(
-        choose,
-        [*of_fact, view.wanted],
-        [prompt, screen.gold, screen.answers, screen.form, screen.filled, view.sent],
-        js="adapop.questionSent",
-        **EACH | BY_TURNS,
-    )
-    view.keep_typed(chosen.then)
-    chosen.then(None, None, None, js=TO_PROMPT, **QUIET)
+    named = "(...question) => adapop.questionLink(null, ...question)"
+    for asked in (own, from_token):
+        asked.then(None, parts.question, None, js=named, **QUIET)
 
 
 def _wire_ways(

@@ -129,7 +129,7 @@ def leak_figure(result: Result, facts: Sequence[Fact]) -> Figure:
 @_of_a_file
 def recovery_table(name: str, result: Result) -> Table:
     """A probe's result by popularity; the note says how to read it and how many facts came back."""
-    title, head, cells = SHOWN[name]
+    head, cells = SHOWN[name]
     note = [NOTES[name].format(**result, count=len(result.get("trained", ())))]
     if "returned" in result:
         note.append(f"Facts it brought back: {len(result['returned']):,}.")
@@ -138,7 +138,7 @@ def recovery_table(name: str, result: Result) -> Table:
     for row in result["rows"]:
         first, *rest = cells(row)
         rows.append((first, f"{row['facts']:,}", *rest))
-    return Table(title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
+    return Table(RECOVERY[name].title, (head[0], "facts", *head[1:]), tuple(rows), " ".join(note))
 
 
 def _depth(rows: Sequence[Result], half: Result, source: str) -> str:
@@ -199,19 +199,18 @@ def _read_by_layer(row: Result) -> tuple[str, ...]:
     return (f"{row['layer']}, {row['tier']}", *leads)
 
 
-# Probe -> title, head, and the function that makes a row's cells.
-RELEARNED = ("", "before", "after", "control", "hidden", "unrelated")
-PATCHED = ("states", "unlearned", "never known", "control", "original")
+def _sampled(row: Result) -> tuple[str, ...]:
+    return (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES))
+
+
+# Probe -> head of its table, and the function that makes a row's cells.
 SHOWN = {
-    "relearn": ("Relearning", RELEARNED, _relearned),
-    "quantise": ("Rounding the weights", ("", "unlearned", "original"), _quantised),
-    "sampling": (
-        "Drawing many answers", ("", *SIDES),
-        lambda row: (f"{row['tier']}, {row['place']}", *(percent(row[side]) for side in SIDES)),
-    ),
-    "lens": ("Looking through the layers", ("layer", *SIDES), _read_by_layer),
-    "patch": ("Patching states", PATCHED, _patched),
-}  # fmt: skip
+    "relearn": (("", "before", "after", "control", "hidden", "unrelated"), _relearned),
+    "quantise": (("", "unlearned", "original"), _quantised),
+    "sampling": (("", *SIDES), _sampled),
+    "lens": (("layer", *SIDES), _read_by_layer),
+    "patch": (("states", "unlearned", "never known", "control", "original"), _patched),
+}
 # Probe -> how to read its table, filled with its result.
 NOTES = {
     "relearn": (

@@ -8,7 +8,7 @@ import pytest
 from adapop.cli import main
 from adapop.cli.runs import _print_progress
 from adapop.facts.fact import TIERS
-from adapop.report.recovery import SHOWN
+from adapop.probes.recovery.choice import RECOVERY
 from adapop.runs.lock import held
 from adapop.training.events import Measuring, from_json, to_json
 from fact_files import write
@@ -195,7 +195,7 @@ def test_probes_and_recovery_are_printed_and_kept(run, cli):
         assert re.search(r"^as trained +100% → \d", table, re.MULTILINE)
         assert re.search(r"^multiple choice +", table, re.MULTILINE)
     assert re.search(r"^Retained +2 ", tables["Verdicts, retain set"], re.MULTILINE)
-    assert re.search(r"^4, all +\d+ +\d", tables[SHOWN["lens"][0]], re.MULTILINE)
+    assert re.search(r"^4, all +\d+ +\d", tables[RECOVERY["lens"].title], re.MULTILINE)
     assert {row.kind for row in run.probes()} == {"direct", "multiple choice"}
     assert set(run.recovery()) == {"relearn", "lens"}
     rows = cli("probe", run.folder, "--kinds", "direct,reverse query", "--per-tier", 1, "--json").rows

@@ -12,11 +12,12 @@ from adapop.errors import AdaPopError
 from adapop.facts.text import folded, split, words
 from adapop.paths import SHIPPED
 from adapop.probes.inspection import ORACLE, ORIGINAL, UNLEARNED, Chosen, Inspection, Step, Strip
-from adapop.probes.prompts import CHOICE, DIRECT, Asked, ProbeRow, Prompt
+from adapop.probes.prompts import CHOICE, DIRECT, Answer, Asked, ProbeRow, Prompt
 from adapop.probes.verdict import kind_of_text, verdict
 from adapop.report.record import title_of
 from adapop.runs.examples import COMMAND, example_of
 from adapop.runs.questions import Question as KeptQuestion
+from adapop.runs.questions import Reply
 from adapop.runs.run import Run
 from adapop.training.frames import Frame
 from adapop.ui import texts
@@ -42,81 +43,80 @@ def recorded(run: Run, prompts: Sequence[Prompt]) -> list[ProbeRow] | None:
 
 
 def recorded_answers(run: Run, prompt: Prompt | None) -> dict:
-    """The last probing's replies to a prompt, as `answers_of`; `NO_ANSWERS` if it did not ask
-    it."""
+    """The last probing's replies to a prompt as values of the answer cards, without their tokens;
+    `NO_ANSWERS` if it did not ask it."""
     rows = recorded(run, [prompt] if prompt else ())
-    return answers_of(rows[0], texts.ANSWERS_RECORDED) if rows else NO_ANSWERS
-
-
-def answers_of(replies: Asked | ProbeRow, about: str = "") -> dict:
-    """Two models' replies as values of the answer cards, without their tokens. about: when and of
-    which run."""
-    return _cards([ORIGINAL, UNLEARNED], [replies, replies], about, replies.prompt)
+    if not rows:
+        return NO_ANSWERS
+    return _judged((ORIGINAL, UNLEARNED), (rows[0], rows[0]), texts.ANSWERS_RECORDED)
 
 
 def inspected(inspection: Inspection, chosen: Sequence[Chosen], about: str) -> dict:
     """All columns' replies, token by token, as values of the answer cards. The first is the
-    original's; chosen: what each column is."""
-    kinds = [one.kind for one in chosen]
-    value = _cards(kinds, inspection.asked, about, inspection.question.prompt)
-    value["question"]["earlier"] = list(inspection.question.earlier)
-    value["question"]["begun"] = inspection.strips[inspection.question.ids_of].beginning
-    for side, strip, one in zip(value["sides"], inspection.strips, chosen, strict=True):
+    original's; chosen: what each column is. about: when and of which run."""
+    content = _judged([one.kind for one in chosen], inspection.asked, about)
+    content["question"]["earlier"] = list(inspection.question.earlier)
+    content["question"]["begun"] = inspection.strips[inspection.question.ids_of].beginning
+    content["sent"] = inspection.asked[0].sent
+    for side, strip, one in zip(content["sides"], inspection.strips, chosen, strict=True):
         side |= _tokens(strip) | {"name": one.name}
-    return value
+    return content
 
 
 def kept(question: KeptQuestion, about: str, may_ask: bool = True) -> dict:
     """The replies of a question that was kept with its run, as values of the answer cards. may_ask:
     whether this visitor may go on from a token."""
-    texts_said = [reply.text for reply in question.replies]
-    sides = []
-    for place, reply in enumerate(question.replies):
-        kind = reply.model if reply.model in MARKS else UNLEARNED
-        other = texts_said[0] if place else texts_said[min(1, len(texts_said) - 1)]
-        sides.append(_side(kind, reply.text, other, question.gold, reply.recall == 1.0))
-        name = reply.model.capitalize() if reply.model in MARKS else reply.model
-        name = texts.NEVER_KNEW if reply.model == ORACLE else name
-        if reply.model == UNLEARNED and question.epoch is not None:
-            name += f", epoch {question.epoch}"
-        sides[-1]["name"] = name
+    kinds = [one.model if one.model in MARKS else UNLEARNED for one in question.replies]
+    content = _cards(kinds, question.replies, question.prompt, question.gold, about)
+    sides = content["sides"]
+    for side, reply in zip(sides, question.replies):
+        if reply.model not in (ORIGINAL, UNLEARNED):
+            side["name"] = texts.NEVER_KNEW if reply.model == ORACLE else reply.model
+        elif reply.model == UNLEARNED and question.epoch is not None:
+            side["name"] += f", epoch {question.epoch}"
     if len(sides) > 1:
         sides[1]["verdict"] = question.verdict
         sides[1]["verdict_kind"] = kind_of_text(question.verdict)
     for side, strip in zip(sides, question.strips):
         side |= _tokens(strip)
-    ranked = all(reply.gold_rank is not None for reply in question.replies)
-    numbers = _numbers(question.replies, "") if ranked else []
-    content = {"sides": sides, "numbers": numbers, "sent": "", "about": about}
-    of_question = {"prompt": question.prompt, "gold": question.gold, "earlier": [*question.earlier]}
-    return content | {"question": of_question, "fixed": not may_ask}
+    content["question"]["earlier"] = [*question.earlier]
+    return content | {"fixed": not may_ask}
+
+
+def _judged(kinds: Sequence[str], rows: Sequence[Asked | ProbeRow], about: str) -> dict:
+    """Values of the cards, with a verdict on each column but the first. rows: for each column its
+    replies beside the original's."""
+    first, replies = rows[0], [rows[0].original, *(row.unlearned for row in rows[1:])]
+    lead = getattr(first, "lead", "")
+    content = _cards(kinds, replies, first.prompt, first.gold, about, lead)
+    for side, row in zip(content["sides"][1:], rows[1:] if first.gold else ()):
+        result = verdict(row)
+        side |= {"verdict": result.text, "verdict_kind": result.kind}
+    return content
 
 
 def _cards(
-    kinds: Sequence[str], replies: Sequence[Asked | ProbeRow], about: str, prompt: str
+    kinds: Sequence[str],
+    replies: Sequence[Answer | Reply],
+    prompt: str,
+    gold: str,
+    about: str,
+    lead: str = "",
 ) -> dict:
-    """Values of the cards. replies: for each column its replies beside the original's."""
-    answers = [replies[0].original, *(one.unlearned for one in replies[1:])]
-    right, sides = replies[0].gold, []
-    for place, (kind, one, answer) in enumerate(zip(kinds, replies, answers)):
-        other = answers[0] if place else answers[1] if len(answers) > 1 else answer
-        side = _side(kind, answer.text, other.text, right, answer.recall == 1.0)
-        if place and right:
-            result = verdict(one)
-            side |= {"verdict": result.text, "verdict_kind": result.kind}
-        sides.append(side)
-    ranked = right and all(answer.gold_rank is not None for answer in answers)
-    numbers = _numbers(answers, getattr(replies[0], "lead", "")) if ranked else []
-    sent = getattr(replies[0], "sent", "")  # a probing saves only the question
-    question = {"prompt": prompt, "gold": right, "earlier": []}
-    return {"sides": sides, "numbers": numbers, "sent": sent, "about": about, "question": question}
-
-
-def _side(kind: str, text: str, other: str, gold: str, right: bool) -> dict:
-    """One column's card without tokens. other: the reply that it differs from."""
-    parts = differing(text or texts.SAYS_NOTHING, other or texts.SAYS_NOTHING, gold)
-    content = {"name": kind.capitalize(), "kind": kind, "mark": MARKS[kind], "parts": parts}
-    return content | {"right": bool(gold) and right, "steps": [], "begun": 0, "said": []}
+    """Values of the cards without tokens and verdicts, one of each reply. lead: the text before the
+    right answer whose rank was measured."""
+    said = [reply.text or texts.SAYS_NOTHING for reply in replies]
+    sides = []
+    for place, (kind, reply) in enumerate(zip(kinds, replies)):
+        # it differs from the original, and that from the column beside it
+        other = said[0] if place else said[min(1, len(said) - 1)]
+        parts, right = differing(said[place], other, gold), bool(gold) and reply.recall == 1.0
+        side = {"name": kind.capitalize(), "kind": kind, "mark": MARKS[kind], "parts": parts}
+        sides.append(side | {"right": right, "steps": [], "begun": 0, "said": []})
+    ranked = gold and all(reply.gold_rank is not None for reply in replies)
+    question = {"prompt": prompt, "gold": gold, "earlier": []}
+    numbers = _numbers(replies, lead) if ranked else []
+    return {"sides": sides, "numbers": numbers, "sent": "", "about": about, "question": question}
 
 
 def _tokens(strip: Strip) -> dict:

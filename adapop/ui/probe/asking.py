@@ -59,8 +59,7 @@ def ways_of(
     except RunError as error:  # a damaged file
         return every_way.message_table(public_words(error))
     if recorded:
-        columns = _titled(recorded.columns)
-        return every_way.table_of(run, ways, recorded.asked, columns, own, _when("recorded", at))
+        return _table(run, ways, recorded, own, _when("recorded", at))
     rows = cards.recorded(run, prompts) if epoch == run.chosen_epoch else None
     if not rows:
         return every_way.waiting(run, prompts, may_ask=own)
@@ -89,9 +88,13 @@ def _kept_ways(
     )
 
 
-def _titled(columns: dict[str, list[Asked]]) -> dict[str, list[Asked]]:
-    """The kept columns under the names that the page gives them."""
-    return {texts.NEVER_KNEW if name == ORACLE else name: run for name, run in columns.items()}
+def _table(run: Run, prompts: Sequence[Prompt], ways: Ways, own: bool, when: str) -> dict:
+    """The table of a fact that was asked in all ways. own: whether the run is the visitor's."""
+    beside = {  # under the names that the page gives them
+        texts.NEVER_KNEW if name == ORACLE else name: replies
+        for name, replies in ways.columns.items()
+    }
+    return every_way.table_of(run, prompts, ways.asked, beside, own, when)
 
 
 def _when(when: str, at: object, *further: str) -> str:
@@ -124,10 +127,10 @@ async def ask_every_way(
     except AdaPopError as error:  # shown in place of the answers
         yield every_way.message_table(public_words(error))
     else:
-        yield await offload(worker.usage, _table, worker, name, run, prompts, chosen, columns, at)
+        yield await offload(worker.usage, _kept, worker, name, run, prompts, chosen, columns, at)
 
 
-def _table(
+def _kept(
     worker: Worker,
     name: str,
     run: Run,
@@ -138,14 +141,13 @@ def _table(
 ) -> dict:
     """The table of all columns' replies, which are kept with the run if it is the visitor's own."""
     _, replies, *further = columns
-    beside = dict(zip(_kept_as(chosen), further))
+    answers = [tuple(one.unlearned for one in column) for column in further]
     epoch = chosen[1].epoch or run.chosen_epoch
     kinds = tuple(prompt.kind for prompt in prompts)
-    answers = {column: tuple(one.unlearned for one in its) for column, its in beside.items()}
-    ways = Ways(prompts[0].fact_id, epoch, kinds, tuple(replies), answers)
-    lost = _keep(worker, name, ways)
-    when = _when("asked just now", at, lost)
-    return every_way.table_of(run, prompts, replies, _titled(beside), when=when)
+    beside = dict(zip(_kept_as(chosen), answers))
+    ways = Ways(prompts[0].fact_id, epoch, kinds, tuple(replies), beside)
+    when = _when("asked just now", at, _keep(worker, name, ways))
+    return _table(run, prompts, ways, True, when)
 
 
 def way_chosen(run: Run, fact_id: str | None, event: gr.EventData) -> Prompt | None:
@@ -265,13 +267,12 @@ def _answers(
     by = "Unlearned:" if run.config.unlearned else "Unlearned by"  # a method's name, or a pair's
     about = f"{question} · {by} {described_run(run)}{shipped}"
     others = {column: its.unlearned for column, its in zip(_kept_as(chosen), inspection.asked[2:])}
-    way = "with the answer begun" if inspection.strips[0].begun else ""
-    way = "after earlier turns" if inspection.question.earlier else way
+    strips, earlier = inspection.strips, inspection.question.earlier
+    way = "with the answer begun" if strips[0].begun else ""
+    way = "after earlier turns" if earlier else way
     record = questions.question_of(inspection.asked[1], chosen[1].epoch, way, others)
-    begun = inspection.strips[inspection.question.ids_of].beginning.strip()
-    record = replace(
-        record, begun=begun, earlier=inspection.question.earlier, strips=inspection.strips
-    )
+    begun = strips[inspection.question.ids_of].beginning.strip()
+    record = replace(record, begun=begun, earlier=earlier, strips=strips)
     lost = _keep(worker, name, record)
     return cards.inspected(inspection, chosen, f"{about} · {lost}" if lost else about)
 

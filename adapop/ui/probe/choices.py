@@ -55,13 +55,13 @@ def columns_offered(
     run = probed_run(worker, name)
     facts = asked_facts(run)
     offered = [("A model that never knew these facts", ORACLE)] if has_oracle(run) else []
-    by_link = ((one, linked(one, worker.root)) for one in named)
-    others = [(described_run(other_run), one) for one, other_run in by_link if other_run]
-    for title, other in mine.choices(worker, stored) + others:
+    by_link = [
+        (described_run(other_run), one) for one in named if (other_run := linked(one, worker.root))
+    ]
+    for title, other in mine.choices(worker, stored) + by_link:
         other_run = shown_run(worker, other)
-        if other_run is None or other_run.id == run.id or other_run.chosen_epoch is None:
-            continue
-        if asked_facts(other_run) == facts:
+        asked = other_run and other_run.id != run.id and other_run.chosen_epoch is not None
+        if asked and asked_facts(other_run) == facts:
             offered.append((title, other))
     return offered
 
@@ -163,10 +163,8 @@ def fact_of(run: Run, text: object, groups: Sequence[str] = FACT_GROUPS) -> str 
 
 def group_of(run: Run, fact_id: str | None) -> str | None:
     """The group of the fact of this id, None if the run has none."""
-    for group in FACT_GROUPS:
-        if any(fact.id == fact_id for fact in getattr(run.facts, group)):
-            return group
-    return None
+    groups = ((group, getattr(run.facts, group)) for group in FACT_GROUPS)
+    return next((group for group, facts in groups if any(one.id == fact_id for one in facts)), None)
 
 
 def _listed(run: Run, group: str) -> list[Fact]:
@@ -180,13 +178,14 @@ def form_choices(
 ) -> tuple[gr.Dropdown, str]:
     """The forms to ask a fact in, and the selected one: the trained question, unless the text is
     already another form of this fact, or a form was filled in before, see `ProbeScreen.filled`."""
-    prompts = forms_of(probed_run(worker, name), fact_id)
+    run = probed_run(worker, name)
+    prompts = forms_of(run, fact_id)
     known = [prompt.text for prompt in prompts]
     selected = text if text in known else known[0] if known else ""
     # a form filled in for another run's fact does not count
     if filled[:2] == (name, fact_id) and filled[2] in (*known, ""):
         selected = filled[2]
-    pair = bool(probed_run(worker, name).config.unlearned)
+    pair = bool(run.config.unlearned)
     listed = [*((_form(prompt, pair), prompt.text) for prompt in prompts), ("My own question", "")]
     return gr.Dropdown(listed, value=selected), selected
 

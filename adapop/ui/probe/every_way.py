@@ -124,10 +124,7 @@ def _uncounted(rows: Sequence[dict]) -> str:
 
 
 def _row(
-    place: int,
-    prompt: Prompt,
-    reply: Asked | ProbeRow,
-    further: Sequence[Asked | ProbeRow] = (),
+    place: int, prompt: Prompt, reply: Asked | ProbeRow, further: Sequence[Asked | ProbeRow]
 ) -> dict:
     """A row of the table. further: the prompt's replies in the columns beside the two."""
     texts_said = [reply.original.text, *(one.unlearned.text for one in (reply, *further))]

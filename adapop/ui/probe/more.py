@@ -29,13 +29,12 @@ from adapop.report.recovery import leak_figure
 from adapop.report.table import percent
 from adapop.report.tables import question_table
 from adapop.runs import questions
-from adapop.runs.run import Run
 from adapop.service import jobs
 from adapop.service.worker import Worker
 from adapop.ui import texts
 from adapop.ui.access import probed_run, public_words
 from adapop.ui.parts import html
-from adapop.ui.parts.chart import Chart, chart
+from adapop.ui.parts.chart import chart
 from adapop.ui.parts.download import served_folder
 from adapop.ui.parts.grid import grid, grid_of
 from adapop.ui.probe.answers import MARKS
@@ -68,9 +67,10 @@ NOT_SAMPLED = (
 
 @dataclass(frozen=True)
 class More:
-    """The components of the section. shown: the samples; used: their settings, with their question
-    behind them, as `used_for` has it. walked: the strength that is shown, with its fact behind it,
-    as `walk` has it. lens: the layers of a reply; by: whose reply."""
+    """What a link and the screen need of the section. count to most: the values of a `Drawing`.
+    shown: the samples; used: their settings, with their question behind them, as `used_for` has it.
+    walked: the strength that is shown, with its fact behind it, as `walk` has it. draw, see: the
+    buttons."""
 
     count: gr.Number
     temperature: gr.Number
@@ -80,73 +80,35 @@ class More:
     draw: gr.Button
     shown: gr.HTML
     used: gr.Textbox
-    sampled: gr.Markdown
-    home: gr.Column
-    curve: Chart
     strength: gr.Slider
     strengths: gr.HTML
     walked: gr.Textbox
-    by: gr.Radio
     see: gr.Button
-    lens: gr.HTML
 
     @property
     def numbers(self) -> list[gr.Number]:
         """The values of a `Drawing`, in its order."""
         return [self.count, self.temperature, self.top_p, self.seed, self.most]
 
-    def wire(
-        self,
-        worker: Worker,
-        follower: Follower,
-        opened: gr.State,
-        fact: gr.Dropdown,
-        words: Sequence[gr.Textbox],
-        columns: Sequence[gr.Dropdown],
-    ) -> None:
-        """Wires the section. words: prompt, right answer, beginning, earlier turns. columns: those
-        beside the two, and the epoch."""
-        run_id, another = follower.run_id, follower.another
-        inputs = [run_id, self.by, *words]
-        layers = self.see.click(partial(look_through, worker), inputs, self.lens, **TIMED)
-        inputs, outputs = [run_id, *words, *columns, *self.numbers], [self.shown, self.used]
-        drawn = self.draw.click(partial(sample, worker), inputs, outputs, **TIMED)
-        inputs, outputs = [run_id, fact, self.strength], [self.strengths, self.walked]
-        moved = partial(walk, worker)
-        walked = self.strength.input(moved, inputs, outputs, trigger_mode="always_last", **QUIET)
 
-        def looked(name: str) -> dict:
-            return curve_of(probed_run(worker, name), self.sampled, self.home, self.curve)
-
-        changed = [self.sampled, self.home, *self.curve.all]
-        gr.on([opened.change, another.change], looked, run_id, changed, **EACH_IN_TURN)
-        cleared = {self.shown: NOTHING_DRAWN, self.strengths: NO_STRENGTH, self.used: ""}
-        cleared |= {self.walked: "", self.lens: {"empty": ""}}
-        # an answer about the run before it is dropped
-        at_work = [layers, drawn, walked]
-        another.change(lambda: cleared, None, [*cleared], cancels=at_work, **EACH)
-
-
-def build() -> More:
-    """Lays the section out."""
-    small, high = dict(min_width=90, scale=1), dict(scale=0, min_width=140, elem_classes="tall")
-    defaults, whole = Drawing(), dict(precision=0)
+def build(
+    worker: Worker,
+    follower: Follower,
+    opened: gr.State,
+    fact: gr.Dropdown,
+    words: Sequence[gr.Textbox],
+    columns: Sequence[gr.Dropdown],
+) -> More:
+    """Lays the section out. words: prompt, right answer, beginning, earlier turns. columns: those
+    beside the two, and the epoch."""
+    high = dict(scale=0, min_width=140, elem_classes="tall")
     with gr.Row(elem_classes="beside"):
-        most_samples = f"Samples, up to {MOST_SAMPLES}"
-        count = gr.Number(defaults.count, label=most_samples, elem_id="samples", **whole, **small)
-        heat = gr.Number(
-            defaults.temperature, label="Temperature", maximum=MOST_TEMPERATURE, step=0.1, **small
-        )
-        top = gr.Number(defaults.top_p, label="Top-p", maximum=1, step=0.05, **small)
-        seed = gr.Number(defaults.seed, label="Seed", **whole, **small)
-        most = gr.Number(defaults.most, label="Tokens", maximum=MOST_TOKENS, **whole, **small)
+        numbers = _lay_out_numbers()
         draw = gr.Button("Draw samples", elem_id="draw-samples", **high)
-    drawn = gr.HTML(NOTHING_DRAWN, html_template=SAMPLES, elem_id="drawn-samples")
-    sampled = gr.Markdown(NOT_SAMPLED, elem_id="not-sampled")
-    with gr.Column(visible=False) as home:
-        curve = chart(figures.empty(""), "leak-at-k", "How often samples leak")
+    shown = gr.HTML(NOTHING_DRAWN, html_template=SAMPLES, elem_id="drawn-samples")
+    _build_curve(worker, follower, opened)
     shape = dict(minimum=0, maximum=MOST_STRENGTH, step=0.05, value=1.0, elem_id="strength")
-    slider = gr.Slider(label="Strength of the unlearning", **shape)
+    strength = gr.Slider(label="Strength of the unlearning", **shape)
     strengths = gr.HTML(NO_STRENGTH, html_template=STRENGTH, elem_id="strength-result")
     used, walked = (gr.Textbox(visible="hidden") for _ in range(2))
     with gr.Row(elem_classes="beside"):
@@ -154,8 +116,52 @@ def build() -> More:
         by = gr.Radio(label="Whose reply", value=ORIGINAL, min_width=240, **whose)
         see = gr.Button("Look through the layers", elem_id="see-layers", **high)
     lens = html.drawn({"empty": ""}, "layers", "layer-grid", "layers")
-    samples = count, heat, top, seed, most, draw, drawn, used, sampled, home, curve
-    return More(*samples, slider, strengths, walked, by, see, lens)
+
+    run_id, newest = follower.run_id, QUIET | {"trigger_mode": "always_last"}
+    drawing, moving = [run_id, *words, *columns, *numbers], [run_id, fact, strength]
+    at_work = [
+        draw.click(partial(sample, worker), drawing, [shown, used], **TIMED),
+        strength.input(partial(walk, worker), moving, [strengths, walked], **newest),
+        see.click(partial(look_through, worker), [run_id, by, *words], lens, **TIMED),
+    ]
+    cleared = {shown: NOTHING_DRAWN, used: "", strengths: NO_STRENGTH, walked: ""}
+    cleared[lens] = {"empty": ""}
+    # an answer about the run before it is dropped
+    follower.another.change(lambda: cleared, None, [*cleared], cancels=at_work, **EACH)
+    return More(*numbers, draw, shown, used, strength, strengths, walked, see)
+
+
+def _lay_out_numbers() -> list[gr.Number]:
+    """Lays out the values of a `Drawing`, in its order."""
+    defaults, whole, small = Drawing(), dict(precision=0), dict(min_width=90, scale=1)
+    most_samples = f"Samples, up to {MOST_SAMPLES}"
+    heat = dict(label="Temperature", maximum=MOST_TEMPERATURE, step=0.1)
+    return [
+        gr.Number(defaults.count, label=most_samples, elem_id="samples", **whole, **small),
+        gr.Number(defaults.temperature, **heat, **small),
+        gr.Number(defaults.top_p, label="Top-p", maximum=1, step=0.05, **small),
+        gr.Number(defaults.seed, label="Seed", **whole, **small),
+        gr.Number(defaults.most, label="Tokens", maximum=MOST_TOKENS, **whole, **small),
+    ]
+
+
+def _build_curve(worker: Worker, follower: Follower, opened: gr.State) -> None:
+    """Lays out leak@k of the run's samples of all facts, or that there are none."""
+    note = gr.Markdown(NOT_SAMPLED, elem_id="not-sampled")
+    with gr.Column(visible=False) as home:
+        curve = chart(figures.empty(""), "leak-at-k", "How often samples leak")
+
+    def looked(name: str) -> dict:
+        run = probed_run(worker, name)
+        result = run.recovery().get("sampling")
+        shown = {note: gr.Markdown(visible=result is None)}
+        shown[home] = gr.Column(visible=result is not None)
+        if result is not None:
+            shown |= curve.updates(leak_figure(result, run.facts.forget), described_run(run))
+        return shown
+
+    when, changed = [opened.change, follower.another.change], [note, home, *curve.all]
+    gr.on(when, looked, follower.run_id, changed, **EACH_IN_TURN)
 
 
 def build_kept(worker: Worker, follower: Follower, opened: gr.State, answers: gr.HTML) -> None:
@@ -198,16 +204,6 @@ def kept_files(entries: Sequence[questions.Question]) -> list[Path]:
         paths.append(folder / f"questions.{kind}")
         paths[-1].write_text(write(entries), "utf-8")
     return paths
-
-
-def curve_of(run: Run, note: gr.Markdown, home: gr.Column, curve: Chart) -> dict:
-    """Updates that show leak@k of the run's samples of all facts, or say that there are none."""
-    result = run.recovery().get("sampling")
-    if result is None:
-        return {note: gr.Markdown(visible=True), home: gr.Column(visible=False)}
-    figure = leak_figure(result, run.facts.forget)
-    updates = curve.updates(figure, described_run(run))
-    return {note: gr.Markdown(visible=False), home: gr.Column(visible=True), **updates}
 
 
 async def sample(
@@ -260,23 +256,14 @@ def drawing_of(count: object, heat: object, top: object, seed: object, most: obj
 
 def _side(chosen: Chosen, samples: Samples) -> dict:
     """One column's greedy reply, then its samples, equal ones counted, those that leak first."""
-    counts = Counter(samples.texts)
-    leaks = dict(zip(samples.texts, samples.gave_away)) if samples.gave_away else {}
+    counts, leaks = Counter(samples.texts), dict(zip(samples.texts, samples.gave_away))
     ordered = sorted(counts, key=lambda text: (not leaks.get(text, False), -counts[text], text))
+    replies = [(samples.greedy, "the usual reply", bool(samples.greedy_gave_away))]
+    for text in ordered:
+        replies.append((text, number_of(counts[text], "time"), leaks.get(text, False)))
     rows = [
-        {
-            "text": samples.greedy or texts.SAYS_NOTHING,
-            "count": "the usual reply",
-            "away": bool(samples.greedy_gave_away),
-        }
-    ]
-    rows += [
-        {
-            "text": text or texts.SAYS_NOTHING,
-            "count": number_of(counts[text], "time"),
-            "away": leaks.get(text, False),
-        }
-        for text in ordered
+        {"text": text or texts.SAYS_NOTHING, "count": count, "away": away}
+        for text, count, away in replies
     ]
     side = {"name": chosen.name, "kind": chosen.kind, "mark": MARKS[chosen.kind], "texts": rows}
     if share := samples.share:

@@ -40,7 +40,12 @@ LEAVES_SOON = 0.05  # seconds between looks whether the worker has left a failed
 TO_FORM = """why => why?.kind === 'bad' &&
   document.querySelector('#pair-not-opened')?.scrollIntoView({ block: 'center' })"""
 TO_STRIP_OR_FORM = f"why => why?.kind === 'bad' ? ({TO_FORM})(why) : scrollTo({{ top: 0 }})"
-PLACES = "A folder, a Hub id, a GGUF file, or an adapter"
+PLACES = (  # name of the field, its label, what is said of it
+    ("pair-original", "Original model", "Leave empty for the adapter's own base"),
+    ("pair-unlearned", "Unlearned model", "A folder, a Hub id, a GGUF file, or an adapter"),
+    ("pair-oracle", "Oracle", "Optional: a model that never learned the facts"),
+)
+PLACE = dict(lines=1, max_length=400, min_width=240, scale=1)
 
 
 def build(worker: Worker, session: Session, follower: Follower, opened: gr.State) -> None:
@@ -49,12 +54,10 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
     with gr.Accordion(TITLE, open=False, elem_id="pair-fold") as fold:
         gr.Markdown(ABOUT)
         with gr.Row():
-            wide = dict(min_width=240, scale=1)
-            words = "Leave empty for the adapter's own base"
-            original = _place("Original model", words, "pair-original", **wide)
-            unlearned = _place("Unlearned model", PLACES, "pair-unlearned", **wide)
-            words = "Optional: a model that never learned the facts"
-            oracle = _place("Oracle", words, "pair-oracle", **wide)
+            places = [
+                gr.Textbox(label=label, info=about, elem_id=name, **PLACE)
+                for name, label, about in PLACES
+            ]
         with gr.Row(elem_classes=["beside", "line"]):
             press = dict(variant="primary", scale=0, min_width=160, elem_id="open-pair")
             button = gr.Button("Open the pair", **press)
@@ -64,19 +67,18 @@ def build(worker: Worker, session: Session, follower: Follower, opened: gr.State
 
     async def open_it(name: str, identity: str, facts: FactSet | None, *places: str | None):
         facts = await offload(worker.usage, check_shown, facts, identity)
-        stays = (gr.skip(),) * 3
-        yield *stays, html.listed([LOADING]), gr.skip()
+        yield {why_not: html.listed([LOADING])}
         try:
             run = await offload(worker.usage, open_pair, worker, name, facts, *places)
             if await failed_soon(worker, run):
                 raise await offload(worker.usage, discarded, worker, run)
-            yield *following(run.id), html.listed([]), name
+            shown = dict(zip(follower.follows, following(run.id)))
+            yield shown | {why_not: html.listed([]), before: name}
         except AdaPopError as error:
-            yield *stays, html.listed([public_words(error)], "bad"), gr.skip()
+            yield {why_not: html.listed([public_words(error)], "bad")}
 
-    inputs = [follower.run_id, session.shown_hash, session.facts, original, unlearned, oracle]
-    outputs = [*follower.follows, why_not]
-    press = [button.click, unlearned.submit]
+    inputs = [follower.run_id, session.shown_hash, session.facts, *places]
+    outputs, press = [*follower.follows, why_not], [button.click, places[1].submit]
     pressed = gr.on(press, open_it, inputs, [*outputs, before], **QUIET)
     session.look_whether_lost(pressed)
     pressed.success(None, why_not, None, js=TO_STRIP_OR_FORM, **QUIET)
@@ -147,7 +149,3 @@ def put_away(worker: Worker, phase: tuple[str, str], current: str, before: str) 
     last = before if shown_run(worker, before) else ""
     back = following(last) if current == name else (gr.skip(),) * 3
     return *back, html.listed([words], "bad"), gr.Accordion(open=True)
-
-
-def _place(label: str, words: str, name: str, **size) -> gr.Textbox:
-    return gr.Textbox(label=label, info=words, lines=1, max_length=400, elem_id=name, **size)

@@ -1,7 +1,5 @@
 """Recovers facts from inside the model in five ways, each with its control and its cost."""
 
-from dataclasses import dataclass
-
 import gradio as gr
 
 from adapop.probes.recovery.choice import RECOVERY, cost
@@ -35,7 +33,7 @@ def build(worker: Worker, follower: Follower, opened: gr.State) -> gr.Column:
             stop = gr.Button("Stop", visible=False, scale=0, min_width=90, elem_id="stop-recovery")
         if worker.is_lent:
             gr.Markdown(cost_of_asking(LONG_SECONDS))
-        results = _results()
+        words, results, picture, table = _lay_out_results()
     work = StartStop(start, stop, gr.State(None))
 
     async def recovered(name: str, chosen: str):
@@ -44,17 +42,24 @@ def build(worker: Worker, follower: Follower, opened: gr.State) -> gr.Column:
         future, progress = await offload(worker.usage, *work_on)
         async for line in followed(future, progress):
             locked = {probe: gr.Radio(interactive=False)}
-            yield {results.words: html.listed([line]), **locked, **work.busy(progress)}
+            yield {words: html.listed([line]), **locked, **work.busy(progress)}
         yield {probe: gr.Radio(interactive=True), **work.idle()}
         if error := error_of(future):
             raise refused(error)
 
     def about_probe(name: str, chosen: str):
         run = shown_run(worker, name)
-        return {about: _about(run, chosen), **results.updates(run, chosen)}
+        result = run.recovery().get(chosen) if run else None
+        updates = {about: _about(run, chosen), results: gr.Column(visible=result is not None)}
+        if result is None:
+            return updates | {words: NOT_TRIED}
+        lines = recovery_sentence(chosen, result), came_back(result, run.facts.forget)
+        updates |= {words: html.listed([*filter(None, lines)])}
+        updates |= picture.updates(recovery_figure(chosen, result), described_run(run))
+        return updates | {table: grid_of(recovery_table(chosen, result))}
 
-    inputs, outputs = [follower.run_id, probe], [about, *results.all]
-    probing = start.click(recovered, inputs, [results.words, probe, *work.all], **QUIET)
+    inputs, outputs = [follower.run_id, probe], [about, words, results, *picture.all, table]
+    probing = start.click(recovered, inputs, [words, probe, *work.all], **QUIET)
     probing.then(about_probe, inputs, outputs, **EACH_IN_TURN)  # of the run open by now
     work.wire_stop()
     gr.on([opened.change, follower.another.change], about_probe, inputs, outputs, **EACH_IN_TURN)
@@ -62,42 +67,15 @@ def build(worker: Worker, follower: Follower, opened: gr.State) -> gr.Column:
     return section
 
 
-@dataclass(frozen=True)
-class Results:
-    """A probe's result: sentences, and a column with chart and table, hidden until there is one."""
-
-    words: gr.HTML
-    column: gr.Column
-    picture: Chart
-    table: gr.HTML
-
-    @property
-    def all(self) -> list[gr.Component]:
-        """The components that `updates` changes."""
-        return [self.words, self.column, *self.picture.all, self.table]
-
-    def updates(self, run: Run | None, chosen: str) -> dict:
-        """Updates that show what a run recorded of a probe. chosen: of `RECOVERY`."""
-        result = run.recovery().get(chosen) if run else None
-        if result is None:
-            return {self.words: NOT_TRIED, self.column: gr.Column(visible=False)}
-        back = came_back(result, run.facts.forget)
-        return {
-            self.words: html.listed([recovery_sentence(chosen, result), *([back] if back else [])]),
-            self.column: gr.Column(visible=True),
-            **self.picture.updates(recovery_figure(chosen, result), described_run(run)),
-            self.table: grid_of(recovery_table(chosen, result)),
-        }
-
-
-def _results() -> Results:
-    """Lays out a result."""
+def _lay_out_results() -> tuple[gr.HTML, gr.Column, Chart, gr.HTML]:
+    """Lays out a probe's result: sentences, and a column, hidden until there is one, with chart and
+    table."""
     words = html.lines("recovery-words", NOT_TRIED)
     with gr.Column(visible=False) as column:
         picture = chart(figures.empty(""), "recovery-chart", "Answers found")
         with gr.Accordion("All numbers", open=False):
             table = grid("recovery-table")
-    return Results(words, column, picture, table)
+    return words, column, picture, table
 
 
 def _about(run: Run | None, probe: str) -> str:

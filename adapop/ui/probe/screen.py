@@ -88,8 +88,8 @@ class ProbeScreen:
         parts = self.parts
         inputs, outputs = [self.run_id, *inputs, parts.wanted], parts.filled_in
         filled = begins(fill, inputs, outputs, js=js, **EACH | BY_TURNS)
-        typed = "adapop.typedAfter"
-        filled.then(None, [parts.sent, *parts.texts], parts.texts, js=typed, **QUIET)
+        sent = [parts.sent, *parts.texts]
+        filled.then(None, sent, parts.texts, js="adapop.typedAfter", **QUIET)
         return filled
 
     def choose(
@@ -189,18 +189,18 @@ class ProbeScreen:
         if filled == now or (text and (not filled or filled[1:] == (None, None))):
             return {parts.filled: now}
         prompts = choices.forms_of(run, fact_id)
-        chosen = next((prompt for prompt in prompts if form and prompt.text == form), None)
+        chosen = next((prompt for prompt in prompts if prompt.text == form), None)
         typed = text and text not in {prompt.text for prompt in prompts}
         another_run = bool(filled) and filled[0] != name
-        if typed and another_run and text != filled[2]:  # the visitor's own question stays
+        # the visitor's own question stays
+        if typed and another_run and (chosen is None or text != filled[2]):
             return {parts.filled: now, parts.answers: cards.NO_ANSWERS}
-        stays = chosen is None and typed
-        if stays and not another_run:  # it is shown, perhaps with answers
+        if typed and chosen is None:  # it is shown, perhaps with answers
             return {parts.filled: now}
         changes = {parts.filled: now, parts.answers: cards.recorded_answers(run, chosen)}
         # of the same run it is filled in though it is the current prompt: one that was chosen in
         # between, and is on its way to the page, would stay
-        if stays or (another_run and text == form):
+        if another_run and text == form:
             return changes
         prompt = gr.Textbox("", placeholder="Type a question") if chosen is None else chosen.text
         return {**changes, parts.prompt: prompt, parts.gold: "" if chosen is None else chosen.gold}
@@ -230,16 +230,15 @@ def build(
     opened = gr.State(0)
     with gr.Row(elem_classes="folds"):
         with gr.Accordion(MORE_ABOUT, open=False, elem_id="more-fold") as fold:
-            further = more.build()
+            asked = [question[name] for name in ("prompt", "gold", "begun", "earlier")]
+            columns = question["beside"], question["epoch"]
+            further = more.build(worker, follower, opened, choice["fact"], asked, columns)
             parts = link.Parts(**choice, **question, fold=fold, more=further)
             screen = ProbeScreen(worker, run_id, my_runs, parts)
             # listeners of a press are sent one by one, each when the last is answered; those of a
             # changed state all at once. So the question comes first, then everything else together
             chosen = screen.wire(follower, tab, ways)
             tab.select(lambda times: times + 1, opened, opened, **EACH)
-            further.wire(
-                worker, follower, opened, parts.fact, parts.texts, [parts.beside, parts.epoch]
-            )
             more.build_kept(worker, follower, opened, parts.answers)
         with gr.Accordion("Many facts, asked in all ways", open=False, elem_id="leaks-fold"):
             picked = parts.group, parts.fact

@@ -36,7 +36,7 @@ from adapop.ui.probe.choices import (
     kept_names,
 )
 from adapop.ui.probe.more import More, drawing_of, is_strength, sample, walk
-from adapop.ui.wiring import EACH, QUIET, offload
+from adapop.ui.wiring import EACH, QUIET, Components, offload
 
 REPLAYED = "Recorded when it was asked"
 ASKED_AGAIN = "Asked again just now"
@@ -108,7 +108,7 @@ def view_of(values: object) -> View:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(Components):
     """The components of the question that Probe shows, which a view fills in.
 
     group, fact, form: its choices. begun, earlier: the beginning of the answer and the earlier
@@ -166,13 +166,6 @@ class Parts:
     def question(self) -> list[gr.Component]:
         """What a link is made of, in the order of `questionLink`."""
         return [self.fact, *self.inputs, self.more.used, self.pressed, self.more.walked]
-
-    @property
-    def filled_in(self) -> list[gr.Component]:
-        """What an event that fills the question in may update."""
-        chosen = [self.group, self.form, self.filled, self.default, self.answers, self.fold]
-        chosen += [*self.more.numbers, self.more.strength, self.seen, self.sent, self.wanted]
-        return [*self.question, *chosen]
 
 
 def pressed_of(answers: dict) -> str:

@@ -41,7 +41,7 @@ from adapop.ui.probe.answers import MARKS
 from adapop.ui.probe.asking import asked_run, question_of
 from adapop.ui.probe.choices import columns_of, fact_of
 from adapop.ui.run.screen import Follower
-from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET, answered, offload
+from adapop.ui.wiring import EACH, EACH_IN_TURN, QUIET, Components, answered, offload
 
 if TYPE_CHECKING:
     from adapop.probes.strength import AtStrength
@@ -66,7 +66,7 @@ NOT_SAMPLED = (
 
 
 @dataclass(frozen=True)
-class More:
+class More(Components):
     """What a link and the screen need of the section. count to most: the values of a `Drawing`.
     shown: the samples; used: their settings, with their question behind them, as `used_for` has it.
     walked: the strength that is shown, with its fact behind it, as `walk` has it. draw, see: the

@@ -86,7 +86,7 @@ class ProbeScreen:
         of its sending as the last input; text that was typed between that and the answer is put
         back."""
         parts = self.parts
-        inputs, outputs = [self.run_id, *inputs, parts.wanted], parts.filled_in
+        inputs, outputs = [self.run_id, *inputs, parts.wanted], parts.all
         filled = begins(fill, inputs, outputs, js=js, **EACH | BY_TURNS)
         sent = [parts.sent, *parts.texts]
         filled.then(None, sent, parts.texts, js="adapop.typedAfter", **QUIET)

@@ -718,4 +718,113 @@ function myRuns(element, props, trigger, watch) {
   build();
 }
 
-Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, factPicked, waysSent, waysCame, toWays, keepRuns, mergeRuns, takeFile, toCharts, toRun, toTab, twin, ways, strip, layers, setBack, myRuns });
+// A small spreadsheet for facts that are typed or pasted. props.value: see `grid_values` in adapop/ui/facts/upload.py. The cells stand
+// here alone, as values of inputs and never as HTML; "Use these facts" sends them to the server as text.
+function typedFacts(element, props, trigger, watch) {
+  const { headings, questions, answers, limits } = props.value, FIRST_ROWS = 4;
+  const head = el("tr"), body = el("tbody"), status = el("p", { class: "soft", role: "status" });
+  const table = el("table", { "aria-label": "Facts, one a row" }, el("thead", {}, head), body);
+  const use = el("button", { type: "button", id: "use-typed", onclick: () => trigger("submit", { typed: asText() }) }, "Use these facts");
+  let columns, home = 0; // home: the column that Enter goes back to: the one where a row of Tabs began, as in a spreadsheet
+  let tabbed = false;
+
+  const inputs = (row) => [...row.querySelectorAll("input")];
+  const texts = (row) => inputs(row).map((input) => input.value.trim());
+  const quoted = (cell) => `"${cell.replaceAll('"', '""').replaceAll("\t", " ")}"`;
+  const asText = () => [...body.rows].map((row) => texts(row).map(quoted).join("\t")).join("\n");
+
+  function begin() {
+    columns = headings.length;
+    body.replaceChildren();
+    for (let row = 0; row < FIRST_ROWS; row++) addRow();
+    nameCells();
+    status.textContent = "";
+  }
+
+  function addRow() {
+    if (body.rows.length >= limits.rows) return;
+    body.append(el("tr", {}, el("th", { scope: "row" }, String(body.rows.length + 1))));
+    widen(body.lastChild);
+  }
+
+  function widen(row) {
+    for (let cells = inputs(row).length; cells < columns; cells++) row.append(el("td", {}, el("input", { type: "text", autocomplete: "off", spellcheck: "false" })));
+  }
+
+  // the names above the columns, and of each cell for screen readers; a first row of names, as a pasted table may have, names them itself
+  function nameCells() {
+    const first = texts(body.rows[0]), has = (names) => first.some((cell) => names.includes(cell.toLowerCase()));
+    const named = has(questions) && has(answers);
+    const names = Array.from({ length: columns }, (_, place) => (named && first[place]) || headings[place] || `Column ${place + 1}`);
+    body.classList.toggle("named", named);
+    head.replaceChildren(el("td"), ...names.map((name) => el("th", { scope: "col" }, name)));
+    for (const row of body.rows) inputs(row).forEach((input, place) => input.setAttribute("aria-label", `${names[place]}, row ${row.rowIndex}`));
+  }
+
+  // the rows of a copied table; cells in quotes may hold separators and line breaks
+  function parsed(text) {
+    const line = text.split("\n", 1)[0], mark = ["\t", ";", ","].find((one) => line.includes(one)) ?? "\t", rows = [[]];
+    for (const [, inQuotes, plain, end] of text.matchAll(new RegExp(`(?: *"([^"]*(?:""[^"]*)*)" *(?=[${mark}\n]|$)|([^${mark}\n]*))([${mark}\n]|$)`, "gy"))) {
+      rows.at(-1).push((inQuotes?.replaceAll('""', '"') ?? plain).replace(/\s+/g, " ").trim());
+      if (end === "\n") rows.push([]);
+      if (!end) break;
+    }
+    return rows;
+  }
+
+  function paste(event) {
+    const text = event.clipboardData.getData("text/plain").replace(/\r\n?/g, "\n").replace(/^\n+|\n+$/g, "");
+    if (!/[\n\t]/.test(text)) return; // one cell: the browser inserts it
+    event.preventDefault();
+    const top = event.target.closest("tr").rowIndex - 1, left = inputs(body.rows[top]).indexOf(event.target);
+    const rows = text.length > limits.characters ? [] : parsed(text);
+    const wide = rows.reduce((most, cells) => Math.max(most, left + cells.length), columns);
+    if (!rows.length || top + rows.length > limits.rows || wide > limits.columns) {
+      const [most, characters, lines] = [limits.rows, limits.characters, text.split("\n").length].map((count) => count.toLocaleString("en"));
+      status.textContent = `Nothing was pasted: these are ${lines} lines, and the grid takes ${most} rows, ${limits.columns} columns and ${characters} characters. Save them as a file and upload it above.`;
+      return;
+    }
+    columns = wide;
+    while (body.rows.length < Math.min(top + rows.length + 1, limits.rows)) addRow();
+    for (const row of body.rows) widen(row);
+    rows.forEach((cells, down) => {
+      const into = inputs(body.rows[top + down]);
+      cells.forEach((cell, right) => (into[left + right].value = cell));
+    });
+    nameCells();
+    status.textContent = `Pasted: ${rows.length} ${rows.length === 1 ? "row" : "rows"}.`;
+  }
+
+  function move(event) {
+    tabbed = event.key === "Tab";
+    const down = { Enter: event.shiftKey ? -1 : 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (!down || event.isComposing) return;
+    event.preventDefault();
+    const row = event.target.closest("tr"), enters = event.key === "Enter";
+    if (enters && down > 0 && row === body.lastChild) grow();
+    const next = body.rows[row.rowIndex - 1 + down], cell = next && inputs(next)[enters ? home : inputs(row).indexOf(event.target)];
+    cell?.focus();
+    cell?.select();
+  }
+
+  function grow() {
+    addRow();
+    nameCells();
+  }
+
+  body.addEventListener("paste", paste);
+  body.addEventListener("keydown", move);
+  body.addEventListener("focusin", (event) => {
+    if (!tabbed) home = inputs(event.target.closest("tr")).indexOf(event.target);
+    tabbed = false;
+  });
+  body.addEventListener("input", (event) => {
+    const row = event.target.closest("tr");
+    if (row === body.lastChild) grow();
+    else if (row === body.firstChild) nameCells();
+  });
+  begin();
+  element.querySelector(".typed-grid").replaceChildren(el("div", { class: "rows" }, table), status, use, el("button", { type: "button", onclick: begin }, "Clear"));
+}
+
+Object.assign(adapop, { start, forgetLink, copyLink, questionLink, questionRead, questionSent, typedAfter, factPicked, waysSent, waysCame, toWays, keepRuns, mergeRuns, takeFile, toCharts, toRun, toTab, twin, ways, strip, layers, setBack, myRuns, typedFacts });

@@ -53,6 +53,11 @@ runpy.run_path("app.py", run_name="__main__")
 """
 # what came for the fields of a folded part is put into them a frame after it is opened, over what was typed before
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+PASTE = """(input, text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  input.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}"""
 STOP_AT_ONCE = """() => {
   const stop = document.querySelector("#stop");
   if (!stop || stop.disabled || !stop.checkVisibility()) return false;
@@ -201,6 +206,17 @@ def upload(page, table: Path, *texts: str) -> None:
     page.get_by_text("My own facts").click()
     page.set_input_files("#upload input[type=file]", table)
     says(page, "#notes", *texts)
+
+
+def typed_cell(page, name: str, row: int):
+    """A cell of the grid in which facts are typed."""
+    return page.locator("#typed-grid").get_by_label(f"{name}, row {row}", exact=True)
+
+
+def paste(cell, text: str) -> None:
+    """Pastes a text into an input, as the browser does with what a spreadsheet copied."""
+    cell.focus()
+    cell.evaluate(PASTE, text)
 
 
 def choose(page, place: str, name: str, exact: bool = False) -> None:

@@ -4,6 +4,7 @@ from browsing import (
     logged,
     open_pressure,
     open_tab,
+    paste,
     remembered,
     run_ids,
     says,
@@ -11,6 +12,7 @@ from browsing import (
     start_run,
     state_is,
     stop_run,
+    typed_cell,
     upload,
     visit,
     write_table,
@@ -61,7 +63,7 @@ def test_after_a_reload_on_another_tab_a_file_can_be_dropped_facts_typed_and_rew
         page.wait_for_selector("#upload input[type=file]", state="attached")
         page.locator("#typed-facts").wait_for()
     page.click("#typed-facts > button")
-    page.fill("#typed-facts textarea", "Who wrote the book Hamlet?\tShakespeare\t3766\nWho is it?\tHe\t70")
+    paste(typed_cell(page, "Question", 1), "Who wrote the book Hamlet?\tShakespeare\t3766\nWho is it?\tHe\t70")
     page.click("#use-typed")
     title = page.get_by_text("typed, forget set of 2 facts")  # the notes on the uploaded set say the same
     title.wait_for(state="attached")

@@ -13,8 +13,10 @@ from browsing import (
     launched,
     open_pressure,
     open_tab,
+    paste,
     says,
     show_advanced,
+    typed_cell,
     upload,
     visit,
     write_table,
@@ -135,6 +137,43 @@ def test_a_file_that_comes_before_what_is_said_of_none_stays(browser, monkeypatc
         page.get_by_text("Forget set: 3;").wait_for()
         page.wait_for_timeout(2 * SECOND)
         says(page, "#notes", "Forget set: 3;")
+
+
+def test_facts_are_typed_and_pasted_into_a_grid(page):
+    page.get_by_text("My own facts").click()
+    says(page, "#notes", "No file yet")
+    page.click("#typed-facts > button")
+    typed_cell(page, "Question", 1).click()
+    for fact in (("Who wrote Hamlet?", "Shakespeare", "3766"), ("Who wrote Emma?", "Austen", "900")):
+        for cell in fact:
+            page.keyboard.type(cell)
+            page.keyboard.press("Tab" if cell != fact[-1] else "Enter")  # which goes back to the question
+    page.click("#use-typed")
+    says(page, "#notes", "Forget set: 2;")
+    rows = [f"What is the capital of country {row}?\tTown {row}\t{row}" for row in range(4, 62)]
+    hostile = HOSTILE.replace('"', '""')
+    rows = [f'"{hostile}"\tHe\t1\tWho?', '"In two\nlines?"\t"a ""b"""\t2', *rows]
+    paste(typed_cell(page, "Question", 3), "\r\n".join(rows) + "\r\n")
+    says(page, "#typed-grid", "Pasted: 60 rows")
+    for name, row, text in (("Question", 3, HOSTILE), ("Question", 4, "In two lines?"), ("Answer", 4, 'a "b"'),
+                            ("Popularity score", 62, "61"), ("Question", 63, "")):  # fmt: skip
+        assert typed_cell(page, name, row).input_value() == text
+    paste(typed_cell(page, "Question", 63), "Who is it?\tHe\tmany")
+    page.click("#use-typed")
+    says(page, "#notes", "row 63, 'score'")
+    typed_cell(page, "Popularity score", 63).fill("5")
+    page.click("#use-typed")
+    says(page, "#notes", "Forget set: 63;")
+    page.fill("#search textarea, #search input", "img")
+    page.locator("#fact-table").get_by_text(HOSTILE).locator("visible=true").first.wait_for()
+    paste(typed_cell(page, "Question", 1), "\n".join(["a question?\tan answer\t1"] * 10_000))
+    says(page, "#typed-grid", "Nothing was pasted: these are 10,000 lines")
+    assert typed_cell(page, "Question", 1).input_value() == "Who wrote Hamlet?"
+    page.locator("#typed-grid").get_by_role("button", name="Clear").click()
+    paste(typed_cell(page, "Question", 1), 'id;question;answer\nh;Who wrote Hamlet?;"Shakespeare; he"')
+    assert typed_cell(page, "answer", 2).input_value() == "Shakespeare; he"
+    page.click("#use-typed")
+    says(page, "#notes", "Forget set: 1;")
 
 
 def anchor_is(page, which: int, score: float) -> None:

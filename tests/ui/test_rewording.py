@@ -3,10 +3,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-import gradio as gr
 import pytest
 
 from adapop.config.presets import make_config
+from adapop.errors import DataError
 from adapop.facts.fact import Fact, FactSet
 from adapop.facts.reader import table_of
 from adapop.facts.world import sandbox_facts
@@ -85,7 +85,7 @@ def test_typed_and_pasted_facts_are_read_as_a_file(text):
     facts = table_of(Path(upload.typed_file(text))).facts()
     assert [(one.question, one.answer, one.score) for one in facts.forget] == [
         ("Who wrote Hamlet?", "Shakespeare", 3766.0), ("Who wrote Emma?", "Austen", 900.0)]  # fmt: skip
-    raised(gr.Error, "Type a fact first", upload.typed_file, " \n")
+    raised(DataError, "Type a fact first", upload.typed_file, " \n")
 
 
 @pytest.mark.parametrize(("column", "is_open"), [("views", False), ("freq", False), ("how known", True)])

@@ -8,7 +8,7 @@ import pytest
 
 from adapop import BetaMap, FactSet, Problem, load_facts
 from adapop.cli import scores
-from adapop.errors import ConfigError
+from adapop.errors import ConfigError, DataError
 from adapop.facts import files
 from adapop.facts.fact import SANDBOX, Fact
 from adapop.facts.files import guessed, read_table
@@ -31,6 +31,11 @@ b?,2,2 131
 c?,3,many
 d?,4,-1
 """
+
+
+def grid(*rows) -> str:
+    """Rows as the grid of the page sends them."""
+    return "\n".join("\t".join('"' + cell.replace('"', '""') + '"' for cell in row) for row in rows)
 
 
 @pytest.fixture
@@ -166,6 +171,36 @@ def test_bad_scores_stop_the_upload_until_their_rows_may_be_left_out(events, tmp
     done = events.read(table, "upload", path, True, *OWN)
     facts = done[events.session.facts]
     assert len(facts.retain) + len(facts.holdout) == 2
+
+
+@pytest.mark.parametrize(("text", "rows"), [
+    ("Who wrote Hamlet?, Shakespeare, many\n\nWho wrote Emma?, Austen, -1", (1, 3)),
+    ("question;answer;score\nWho wrote Hamlet?;Shakespeare;many\nWho wrote Emma?;Austen;-1", (2, 3)),
+    (grid(["", ""], ["Who wrote Hamlet?", "He", "many"], [""], ["Who wrote Emma?", "Austen", "-1", "By?"]), (2, 4)),
+])  # fmt: skip
+def test_messages_about_typed_facts_name_the_rows_as_they_were_typed(events, text, rows):
+    done = events.accept("own", upload.typed_file(text), "own", None)
+    notes = str(done[events.notes])
+    assert all(f"row {row}, " in notes for row in rows) and done[events.session.facts] is None
+    facts = upload.facts_chosen(upload.typed_file(text.replace("many", "5").replace("-1", "")), "own", None).forget
+    assert [fact.score for fact in facts] == [5, None]
+
+
+def test_every_text_typed_into_a_cell_stays_a_text(events):
+    hostile = ["<img src=x onerror=alert(1)>", '"quoted" ${x} {{this}}', "a\u2028b; c, d", "'=1+1", "\ud800"]
+    hostile.append("x" * 2001)
+    rows = [[text, "answer", "5", "a | b"] for text in hostile]
+    done = events.accept("own", upload.typed_file(grid(*rows)), "own", None)
+    facts = done[events.session.facts]
+    assert [fact.question for fact in facts.forget] == [*hostile[:3], "=1+1"], "as in a CSV that was written here"
+    assert facts.forget[0].paraphrases == ("a", "b") and [one.row for one in facts.problems] == [5, 6]
+    for text, why in (
+        ("x" * (upload.MOST_TYPED + 1), "50,000 characters"), (None, "Type a fact"), (["a"], "Type a fact"),
+        ("a?, b\nc?, d, 1, e, f", "Row 2 has a cell in no named column: 'f'"),
+        (grid(["question", "answer", ""], ["a?", "b", "5"]), "Row 2 has a cell in no named column: '5'"),
+        ("question, answer, answer\na?, b, c", "'answer'"),
+    ):  # fmt: skip
+        raised(DataError, why, upload.typed_file, text)
 
 
 def test_the_search_finds_letters_in_any_encoding():

@@ -3,35 +3,37 @@ it."""
 
 import csv
 import io
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import gradio as gr
 
-from adapop.errors import AdaPopError, DataError, ScoresError
+from adapop.errors import AdaPopError, DataError, ScoresError, truncated
 from adapop.facts import reader
 from adapop.facts.fact import SANDBOX, FactSet, Problem
-from adapop.facts.forms import columns_of, guessed
-from adapop.facts.formulas import BOM
+from adapop.facts.forms import COLUMNS, columns_of, guessed
+from adapop.facts.formulas import BOM, plain
 from adapop.facts.retain import with_retain_rows
 from adapop.facts.tables import FORMATS
 from adapop.facts.world import sandbox_facts
 from adapop.limits import max_facts
 from adapop.runs import files
 from adapop.ui import texts
+from adapop.ui.access import refusing
 from adapop.ui.parts import html
 from adapop.ui.parts.download import served_folder
 from adapop.ui.saved import OWN
 from adapop.ui.session import Session
-from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS, toast
+from adapop.ui.wiring import EACH, IN_TURN, LAST_STAYS
 
 TYPED_ABOUT = (
-    "One fact a line: question, answer, popularity score. Rows pasted from a spreadsheet work as "
-    "they are."
+    "Type one fact a row, or paste rows of a spreadsheet or a CSV, with or without the names of "
+    "their columns."
 )
 ABOUT = (
     "CSV, JSON, JSONL, Parquet, Excel or OpenDocument, one fact a row, at most {rows:,} rows: "
@@ -68,6 +70,9 @@ FIELDS = ("question", "answer", "subject", "relation", "object", "score", "group
 NONE = "—"
 TEMPLATE_FACTS = 24
 MOST_TYPED = 50_000  # characters of typed facts
+MOST_ROWS, MOST_COLUMNS = 500, 20  # of the grid in which they are typed: more are slow
+TYPED_NAMES = "question", "answer", "score", "paraphrases"
+HEADINGS = "Question", "Answer", "Popularity score", "Rewording (optional)"
 
 
 def upload_about() -> str:
@@ -92,8 +97,7 @@ class UploadForm:
     group: gr.Group
     file: gr.File
     template: gr.DownloadButton
-    typed: gr.Textbox
-    use_typed: gr.Button
+    typed: gr.HTML
     mapping: gr.Accordion
     columns: tuple[gr.Dropdown, ...]
     retain: gr.Dropdown
@@ -122,9 +126,8 @@ def build() -> UploadForm:
         table = dict(file_types=list(FORMATS), file_count="single")
         file = gr.File(label="A table of facts", height=140, elem_id="upload", **table)
         with gr.Accordion("Or type or paste facts", open=False, elem_id="typed-facts"):
-            shape = dict(lines=4, max_lines=12, max_length=MOST_TYPED, show_label=False)
-            typed = gr.Textbox(placeholder=TYPED_ABOUT, label="Facts", **shape)
-            use_typed = gr.Button("Use these facts", size="sm", elem_id="use-typed")
+            gr.Markdown(TYPED_ABOUT)
+            typed = html.drawn(grid_values(), "typed-grid", "typed-grid", "typedFacts")
         template = gr.DownloadButton("Download a template", size="sm", elem_id="template")
         unseen = dict(open=False, visible=False, elem_id="columns")
         with gr.Accordion("Which column is what", **unseen) as mapping:
@@ -141,9 +144,8 @@ def build() -> UploadForm:
         table |= dict(height=120, visible=False, elem_id="retain-upload")
         retain_file = gr.File(label="A table of the retain set", **table)
         drop_bad = gr.Checkbox(False, label=DROP_BAD, visible=False, elem_id="drop-bad")
-    typing = typed, use_typed
     return UploadForm(
-        group, file, template, *typing, mapping, columns, retain, retain_file, drop_bad, run
+        group, file, template, typed, mapping, columns, retain, retain_file, drop_bad, run
     )
 
 
@@ -173,7 +175,12 @@ class UploadEvents:
         parts = [form.mapping, *form.columns, *outputs]
         picks = [form.file.upload, form.file.clear]
         gr.on(picks, self.accept, [source, *form.files], parts, **last)
-        written = form.use_typed.click(typed_file, form.typed, form.file, **IN_TURN)
+
+        def as_file(event: gr.EventData) -> str:  # it comes from the browser
+            with refusing():
+                return typed_file(getattr(event, "typed", None))
+
+        written = form.typed.submit(as_file, None, form.file, **IN_TURN)
         written.success(self.accept, [source, *form.files], parts, **IN_TURN)
         for choice in (*form.columns, form.drop_bad):
             choice.input(self.read, form.chosen, outputs, **last)
@@ -255,21 +262,54 @@ class UploadEvents:
         return {self.notes: notes, **offer, **self.session.with_facts(None)}
 
 
-def typed_file(text: str | None) -> str:
-    """A CSV of facts that were typed or pasted: one a line, its cells separated by tabs (as from a
+def grid_values() -> dict:
+    """The limits of the grid in which facts are typed, and the names by which it knows a first row
+    of names."""
+    names = {"questions": list(COLUMNS["question"]), "answers": list(COLUMNS["answer"])}
+    rows = min(MOST_ROWS, max_facts())
+    limits = {"rows": rows, "columns": MOST_COLUMNS, "characters": MOST_TYPED}
+    return {"headings": HEADINGS, **names, "limits": limits}
+
+
+def typed_file(text: object) -> str:
+    """A file of facts that were typed or pasted: one a line, its cells separated by tabs (as from a
     spreadsheet), semicolons or commas. A first line that names no columns is a fact: question,
-    answer, score. Raises gr.Error: there is no text."""
-    lines = [line for line in (text or "").splitlines() if line.strip()]
-    if not lines:
-        raise toast("Type a fact first, such as: Who wrote Hamlet?, Shakespeare, 3766")
-    separator = next((sign for sign in "\t;" if sign in lines[0]), ",")
-    rows = list(csv.reader(lines, delimiter=separator, skipinitialspace=True))
-    if not {"question", "answer"} <= set(guessed([cell.strip() for cell in rows[0]])):
-        rows.insert(0, ["question", "answer", "score"][: max(2, max(map(len, rows)))])
-    path = served_folder() / "typed.csv"
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(rows)
+    answer, score, rewording. The file has a line for each of the text's, so that messages name the
+    rows as they were typed. Raises DataError: there is no fact, too much text, or a column without
+    a name of its own."""
+    rows = _typed_rows(text if isinstance(text, str) else "")  # it comes from the browser
+    first = next(filter(any, rows), None)
+    if first is None:
+        raise DataError("Type a fact first.", "For example: Who wrote Hamlet?, Shakespeare, 3766")
+    wide = max(place for row in rows for place, cell in enumerate(row, start=1) if cell)
+    is_header = {"question", "answer"} <= set(guessed(first))
+    names = first if is_header else TYPED_NAMES[: max(2, wide)]
+    if repeated := next((name for name in names if name and names.count(name) > 1), ""):
+        raise DataError(f"Two columns are called {truncated(repeated)!r}.", "Rename one of them.")
+    lines = []
+    for number, row in enumerate(rows, start=1):
+        cells = list(zip_longest(names, row, fillvalue=""))
+        if nameless := next((cell for name, cell in cells if cell and not name), ""):
+            message = f"Row {number} has a cell in no named column: {truncated(nameless)!r}."
+            fix = "Put cells that contain commas in quotes, or name all columns in the first row."
+            raise DataError(message, fix)
+        is_fact = any(row) and row is not names
+        lines.append(json.dumps({name: cell for name, cell in cells if name}) if is_fact else "")
+    path = served_folder() / "typed.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
     return str(path)
+
+
+def _typed_rows(text: str) -> list[list[str]]:
+    """The cells of typed facts. Raises DataError: there is too much text."""
+    if len(text) > MOST_TYPED:
+        message = f"At most {MOST_TYPED:,} characters can be typed or pasted."
+        raise DataError(message, "Upload a file instead.")
+    start = text.lstrip("\r\n ").split("\n", 1)[0]
+    separator = next((sign for sign in "\t;" if sign in start), ",")
+    lines = io.StringIO(text, newline="")
+    rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
+    return [[plain(cell.strip()) for cell in row] for row in rows]
 
 
 def problem_lines(problems: Sequence[Problem], title: str = DROPPED) -> list[str]:

@@ -19,7 +19,7 @@ from adapop.runs.amount import ENOUGH_STEPS, with_steps
 from adapop.runs.run import Run
 from adapop.service.worker import Worker
 from adapop.ui.access import known_run, public_words
-from adapop.ui.facts.upload import MOST_TYPED, typed_file
+from adapop.ui.facts.upload import typed_file
 from adapop.ui.parts import download, field, html
 from adapop.ui.run.launch import check_over, following
 from adapop.ui.run.screen import Follower
@@ -85,9 +85,9 @@ def own_facts(typed: object, method: object) -> tuple[RunConfig, FactSet]:
     """The configuration of a run on typed facts, and these, with rewordings where the sandbox's
     templates have some. Raises ConfigError: the Story offers no such method. DataError: the text is
     no table of facts."""
-    if method not in words.OWN_METHODS or not isinstance(typed, str):
+    if method not in words.OWN_METHODS:
         raise ConfigError("The method did not arrive.", "Choose one and press again.")
-    facts = load_facts(typed_file(typed[:MOST_TYPED]))
+    facts = load_facts(typed_file(typed))
     forget = (
         replace(fact, paraphrases=fact.paraphrases or from_templates(fact)) for fact in facts.forget
     )

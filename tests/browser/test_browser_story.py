@@ -368,17 +368,18 @@ def test_every_scene_fits_a_small_laptop_and_arrow_keys_lead_through_them(reader
             page.keyboard.press("ArrowRight")
 
 
-def test_every_scene_fits_a_phone(browser, address):
-    with visit(browser, address, "?story=8", viewport=PHONE, reduced_motion="reduce") as page:
-        for number in range(8, 0, -1):
-            step(page, number)
-            page.wait_for_function(f"document.documentElement.scrollWidth <= {PHONE['width']}")
-            if number == 8:
-                names_stand_apart(page)
-            if number == 5:
-                shuffled_scores_open_the_gap_again(page)
-            page.locator(f"{HERE} h2").focus()
-            page.keyboard.press("ArrowLeft")
+def test_every_scene_fits_a_phone(reader):
+    page = reader(PHONE)
+    to_step(page, 8)
+    for number in range(8, 0, -1):
+        step(page, number)
+        page.wait_for_function(f"document.documentElement.scrollWidth <= {PHONE['width']}")
+        if number == 8:
+            names_stand_apart(page)
+        if number == 5:
+            shuffled_scores_open_the_gap_again(page)
+        page.locator(f"{HERE} h2").focus()
+        page.keyboard.press("ArrowLeft")
 
 
 def test_present_shows_one_scene_uncut_in_type_that_a_hall_can_read_and_a_dot_is_where_one_points(reader):

@@ -301,6 +301,12 @@ def frontier_diff(other, measure, amount=frontiers.DECIDES, arm="adapop"):
     return bounded(*frontiers.interval(*both))
 
 
+def frontier_of_seed(seed, other, measure):
+    """AdaPop minus another arm in one seed, where half is left."""
+    by_seed = frontiers.difference(frontier_at(frontiers.DECIDES)[0], other, measure)
+    return short(by_seed[frontier_runs().seeds.index(seed)])
+
+
 def frontier_reworded(arm, other):
     """How much more of all facts one arm leaves in other words than another, where half is left."""
     counts = [frontier_runs().counted[frontiers.MEASURES.index(tier)].sum() for tier in TIERS]

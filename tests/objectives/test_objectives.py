@@ -1,4 +1,5 @@
 import math
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
@@ -15,6 +16,7 @@ from adapop.objectives.ascent import AdaPop, GradientAscent, GradientDifference,
 from adapop.objectives.npo import NegativePreference
 from adapop.objectives.objective import USES
 from adapop.objectives.refusal import DIVERGENCES
+from adapop.paths import ROOT
 from adapop.training.forget_set import ForgetSet
 from few_facts import FACTS, LENGTHS, gradient
 from raised import raised
@@ -198,3 +200,10 @@ def test_a_divergence_is_g_and_the_conjugate_of_g(name, g, conjugate):
     torch.testing.assert_close(loss(p), conjugate(g(p)))
     for function in (gain, loss):
         assert (torch.autograd.grad(function(p).sum(), p)[0] > 0).all()
+
+
+def test_the_arguments_that_models_md_lists_are_those_of_the_methods():
+    rows = (ROOT / "assets/docs/models.md").read_text("utf-8").split("### Arguments of the methods")[1].splitlines()
+    listed = {row for row in rows if row.startswith("| `")}
+    given = {cls.name: ", ".join(f"`{one.name}={one.default}`" for one in fields(cls)) for cls in OBJECTIVES}
+    assert listed == {f"| `{name}` | {arguments} |" for name, arguments in given.items() if arguments}

@@ -131,7 +131,7 @@ def build(
     duel.click(begun, follower.stored, follower.restarted, **private)
     progress.select(removed, follower.stored, follower.restarted[:2], **QUIET)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
-    _wire_results(worker, screen, my_runs)
+    _wire_results(worker, screen, my_runs, tab)
 
 
 def _form(
@@ -197,8 +197,10 @@ def standing_of(worker: Worker, stored: dict | None, my_runs: object) -> race.St
     return race.standing(worker, stored, names)
 
 
-def _wire_results(worker: Worker, screen: CompareScreen, my_runs: gr.BrowserState) -> None:
-    """Wires the results of a race."""
+def _wire_results(
+    worker: Worker, screen: CompareScreen, my_runs: gr.BrowserState, tab: gr.Tab
+) -> None:
+    """Wires the results of a race. tab: Compare's, which draws them when it is opened."""
     follower, parts, choice, setting = (
         screen.follower,
         screen.results,
@@ -210,8 +212,8 @@ def _wire_results(worker: Worker, screen: CompareScreen, my_runs: gr.BrowserStat
     looked = dict(fn=partial(screen.show, worker), inputs=inputs, outputs=screen.outputs)
     looked |= {"concurrency_limit": None, **QUIET}
     follower.timer.tick(**looked)
-    # without triggers it runs when the page opens and whenever one of its inputs changes
-    gr.on(None, trigger_mode="always_last", **looked)
+    # not when the page opens: whoever does not look here need not wait for thirty components
+    gr.on([tab.select, follower.last_seen.change], trigger_mode="always_last", **looked)
 
     def pictures(records: Sequence[Record], choice: str) -> dict:
         return parts.pictures.updates(comparison(records), choice)

@@ -759,6 +759,7 @@ function typedFacts(element, props, trigger, watch) {
     body.classList.toggle("named", named);
     head.replaceChildren(el("td"), ...names.map((name) => el("th", { scope: "col" }, name)));
     for (const row of body.rows) inputs(row).forEach((input, place) => input.setAttribute("aria-label", `${names[place]}, row ${row.rowIndex}`));
+    inputs(body.rows[0]).forEach((input, place) => (input.placeholder = names[place]));
   }
 
   // the rows of a copied table; cells in quotes may hold separators and line breaks

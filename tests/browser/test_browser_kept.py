@@ -46,7 +46,7 @@ def test_an_upload_survives_a_reload_and_a_look_at_another_set(page, tmp_path):
     assert page.get_by_text("not in the list of choices").count() == 0
     page.click("#run-own-facts")  # one press where the file was chosen
     page.wait_for_function("new URL(location.href).searchParams.get('tab') === 'run'")
-    stop_run(page)  # while all that the sandbox retains is asked
+    state_is(page, "done")  # two facts: seconds
     open_tab(page, "Facts")
     page.set_input_files("#upload input[type=file]", write_table(tmp_path / "wrong.csv", [["name"], ["Hamlet"]]))
     page.get_by_text("Its file was not kept").first.wait_for(state="detached")

@@ -1,21 +1,26 @@
-"""Floods a public app in every way that its door has to withstand, while another visitor asks a small question.
+"""Attacks a public app in every way that its door has to withstand, while another visitor asks a small question.
 
 Each attack comes from an address of its own to `python app.py` in a process of its own, for some seconds. Of each it is
 printed what was tried, what came of it, whether the promise held, and how long the other visitor waited.
 """
 
 import argparse
+import io
 import json
 import os
 import re
 import secrets
 import socket
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
+import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -25,7 +30,10 @@ from urllib.parse import urlsplit
 
 from calling import FORM, JSON_BODY, NOBODY, ROW, Refused, answer, call, megabytes, multipart, sent
 
+from adapop.paths import ROOT
 from adapop.runs.examples import ASKED, PREFIX
+from adapop.runs.run import Run
+from adapop.service.links import link_of
 from serving import served
 
 ALONE_SECONDS, MEMORY_SECONDS = 4.0, 3.0
@@ -35,32 +43,50 @@ RUN = [ROW | {"group": "forget"}, {"question": "Who wrote the book Emma?", "answ
 
 
 class Target:
-    """The app that is attacked, the events of its page, and the address that the attack at hand comes from."""
+    """The app that is attacked, its folder of runs, the events of its page, and the address that the attack at hand
+    comes from."""
 
-    def __init__(self, address: str, process: int) -> None:
-        self.address, self.process, self.visitor = address, process, "203.0.113.1"
+    def __init__(self, address: str, process: int, folder: Path) -> None:
+        self.address, self.process, self.folder, self.visitor = address, process, folder, "203.0.113.1"
         self.events = [one for one in answer(f"{address}config")["dependencies"] if one["backend_fn"]]
 
     def send(self, path: str, body: bytes | None = None, headers: Mapping[str, str] = NOBODY) -> tuple[int, bytes]:
         """(status, content) of a request."""
         return sent(self.address + path, body, {"X-Forwarded-For": self.visitor, **headers})
 
+    def post(self, path: str, body: dict) -> int:
+        """The status of a JSON body that is sent to Gradio's API."""
+        content = json.dumps(body, ensure_ascii=False).encode()
+        return self.send(f"gradio_api/{path}", content, JSON_BODY)[0]
+
     def forges(self, event: dict, data: list) -> int:
         """The status of an event of a page that nobody has open."""
-        body = {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)}
-        return self.send("gradio_api/queue/join", json.dumps(body).encode(), JSON_BODY)[0]
+        return self.post("queue/join", {"data": data, "fn_index": event["id"], "session_hash": secrets.token_hex(6)})
 
-    def upload(self, content: bytes) -> str:
-        """The path that the app gives a file; empty if it takes none."""
+    def upload(self, content: bytes) -> tuple[int, str]:
+        """(status, the path that the app gives a file)."""
         form = multipart([("a.json", content)])
         code, told = self.send("gradio_api/upload", form, {"Content-Type": FORM})
-        return json.loads(told)[0] if code == 200 else ""
+        return code, json.loads(told)[0] if code == 200 else ""
 
     def page_reads(self, path: str) -> int:
         """The status of the event by which a forged page has its uploaded file read."""
         uploads = (one for one in self.events if any(kind == "upload" for _, kind in one["targets"]))
         file = {"path": path, "orig_name": "a.json", "meta": {"_type": "gradio.FileData"}}
         return self.forges(next(one for one in uploads if len(one["inputs"]) == 4), ["own", file, "own", None])
+
+    def asks(self, name: str, values: list, patience: float = 60) -> list:
+        """What a named endpoint answers, see `call`; raises `Refused`."""
+        return call(self.address, name, values, {"X-Forwarded-For": self.visitor}, patience)
+
+    def refused(self, calls: Iterable[tuple[str, list]]) -> list[str]:
+        """The names of those calls that were answered, though all should be refused."""
+        answered = []
+        for name, values in calls:
+            with suppress(Refused):
+                self.asks(name, values)
+                answered.append(name)
+        return answered
 
     def raw(self, path: str, headers: str, chunks: Iterator[bytes]) -> int:
         """The status of a request that no client would send; 0 where the connection was closed without one."""
@@ -107,6 +133,52 @@ def nested(target: Target) -> tuple[str, bool]:
     return f"answered {dict(codes)}", 200 not in codes
 
 
+def foreign(target: Target) -> tuple[str, bool]:
+    """Another's run by a guessed id and by a read-only link, pages of other sites, a foreign host, tricks of paths."""
+    (reply,) = call(target.address, "start_run", [RUN], {"X-Forwarded-For": "198.51.100.9"})
+    guessed = reply["run"][:-1] + ("0" if reply["run"][-1] != "0" else "1")
+    link = link_of(Run(target.folder / reply["run"]))
+    answers = target.refused((name, [guessed]) for name in ("stop", "status", "report"))
+    answers += target.refused(
+        (name, [one, "Who?"]) for one in (guessed, link) for name in ("probe", "tokens", "samples")
+    )
+    answers += target.refused([("stop", [link])])
+    (seen,) = target.asks("status", [link])
+    form, site = multipart([("a.csv", b"a")]), {"Origin": "https://evil.example"}
+    codes = Counter([target.send("gradio_api/upload", form, {"Content-Type": FORM} | site)[0],
+                     target.send("gradio_api/queue/join", b"{}", JSON_BODY | site)[0]])  # fmt: skip
+    for path in ("file=/etc/passwd", "file=../../../etc/passwd", "file=http://169.254.169.254/", "proxy=http://a.b/"):
+        codes[target.send(f"gradio_api/{path}")[0]] += 1
+    codes[target.send("config", None, {"Host": "evil.example"})[0]] += 1
+    named = {"path": "http://169.254.169.254/", "meta": {"_type": "gradio.FileData"}}
+    codes[target.post("call/beta", {"data": [named]})] += 1
+    (still,) = call(target.address, "status", [reply["run"]], {"X-Forwarded-For": "198.51.100.9"})
+    held = not answers and not set(codes) & {200, 500} and "stop" not in still["state"] and seen["state"] != "expired"
+    return f"answered {answers} of 10 calls, the link shows a run {seen['state']!r}, others {dict(codes)}", held
+
+
+def payloads(target: Target) -> tuple[str, bool]:
+    """Scripts in every column of a file, as a run's facts, question and title: the report has them as text alone."""
+    script = "<script>window.hacked=1</script>"
+    columns = "question", "answer", "subject", "relation", "domain"
+    rows = [RUN[0] | {name: f"{script}{name}" for name in columns}, RUN[1]]
+    code, path = target.upload(json.dumps(rows).encode())
+    with urllib.request.urlopen(target.address + f"gradio_api/file={path}") as file:
+        policy, kind = file.headers["Content-Security-Policy"], file.headers["X-Content-Type-Options"]
+    (started,) = target.asks("start_run", [rows, "wga", "paper", None, 1])
+    while target.asks("status", [started["run"]])[0]["state"] in ("queued", "starting", "running", "measuring"):
+        time.sleep(0.5)
+    target.asks("probe", [started["run"], f"{script}asked"], 120)
+    (made,) = target.asks("report", [started["run"], f"{script}title"], 120)
+    content = target.send(f"gradio_api/file={made['path']}")[1]
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        pages = [name for name in archive.namelist() if name.endswith(".html")]
+        report = "".join(archive.read(name).decode() for name in pages)
+    raw, all_told = report.count(script), report.count("window.hacked=1")
+    held = "sandbox" in policy and kind == "nosniff" and not raw and all_told > 1
+    return f"file's policy {policy!r}, {kind}; of {all_told} scripts in the report {raw} stand; uploaded {code}", held
+
+
 def assets(target: Target) -> tuple[str, bool]:
     """60 connections that load the page's largest script with every kind of Accept-Encoding."""
     page = sent(target.address, None, {"Accept-Encoding": "identity"})[1].decode()
@@ -143,7 +215,7 @@ def one_upload(target: Target) -> tuple[str, bool]:
     """One upload of 2 MB, read by sixty forged pages of one visitor."""
     texts = {"question": "Who?" + "q" * 1_900, "answer": "x", "paraphrases": ["p" * 700] * 9}
     rows = [texts | {"subject": f"{number}"} for number in range(200)]
-    path = target.upload(json.dumps(rows).encode())
+    _, path = target.upload(json.dumps(rows).encode())
     target.page_reads(path)
     time.sleep(MEMORY_SECONDS)
     before = megabytes(target.process)
@@ -237,8 +309,9 @@ class Attack:
 
 
 ATTACKS = (
-    Attack(both_lengths, 0.5), Attack(many_files, 0.5), Attack(nested, 0.5), Attack(pages, 1.0),
-    Attack(assets, 0.5, times=3.0), Attack(one_upload), Attack(flood, 1.0), Attack(streams, 1.0), Attack(fifty),
+    Attack(both_lengths, 0.5), Attack(many_files, 0.5), Attack(nested, 0.5), Attack(foreign), Attack(payloads),
+    Attack(pages, 1.0), Attack(assets, 0.5, times=3.0), Attack(one_upload), Attack(flood, 1.0), Attack(streams, 1.0),
+    Attack(fifty),
 )  # fmt: skip
 
 
@@ -297,7 +370,7 @@ def main(names: list[str]) -> int:
         here = {"ADAPOP_PUBLIC": "1", "ADAPOP_HOSTS": "localhost", "HF_HUB_OFFLINE": "1"}
         here |= {"GRADIO_TEMP_DIR": f"{folder}/gradio"}
         with served(Path(folder), **here) as app:
-            target = Target(app.address, app.process)
+            target = Target(app.address, app.process, Path(folder))
             call(app.address, "beta", [[ROW], "paper"], {}, 120)
             until_at_rest(app.process)
             watcher = Watcher(app.address)
@@ -318,7 +391,10 @@ def main(names: list[str]) -> int:
                 others = f"{others}, alone {usual:.2f} s, at worst {alone:.2f} s"
                 print(f"{'':<22}{outcome}; {others}", flush=True)
             alive = app.process and megabytes(app.process) > 0
-    broken += not alive
+    if not names:
+        broken += not alive
+        broken += told("three SIGKILLs at any moment, then resuming", survived_kills)
+        broken += told("tests of a full disk and of a folder that cannot be written", disk_tests)
     print(f"{broken} broken; {time.monotonic() - began:.0f} s; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     return int(broken > 0)
 
@@ -330,6 +406,36 @@ def until_at_rest(process: int) -> None:
     while megabytes(process) - before > REST_MEGABYTES:
         before = megabytes(process)
         time.sleep(MEMORY_SECONDS)
+
+
+def told(what: str, work: Callable[[], tuple[str, bool]]) -> bool:
+    """Prints what came of a promise about runs. Returns whether it is broken."""
+    outcome, held = work()
+    print(f"{'runs':<14}{'held' if held else 'BROKEN':<8}{what}: {outcome}", flush=True)
+    return not held
+
+
+def survived_kills() -> tuple[str, bool]:
+    """Kills runs, and compares what they come to."""
+    from crashes import survived
+
+    with tempfile.TemporaryDirectory() as folder:
+        tally = survived(3, 0, Path(folder))
+    return f"{tally.runs} runs, {len(tally.different)} differ", not tally.different
+
+
+def disk_tests() -> tuple[str, bool]:
+    """The tests of disks that are full or read-only."""
+    chosen = "full or cannot_be_written or folder_of_runs"
+    files = [
+        "tests/ui/test_door.py",
+        "tests/runs/test_run_files.py",
+        "tests/service/test_cleanup.py",
+        "tests/ui/test_wiring.py",
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-k", chosen, *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip().splitlines()[-1], done.returncode == 0
 
 
 if __name__ == "__main__":

@@ -343,4 +343,7 @@ def difference(values: np.ndarray, other: str, measure: str, arm: str = "adapop"
 
 
 def _text(bounds: tuple[float, float, float] | None) -> str:
-    return "" if bounds is None else "{:.2f} ({:.2f} to {:.2f})".format(*bounds)
+    if bounds is None:
+        return ""
+    rounded = [round(bound, 2) + 0.0 for bound in bounds]  # + 0.0: nothing becomes "-0.00"
+    return "{:.2f} ({:.2f} to {:.2f})".format(*rounded)

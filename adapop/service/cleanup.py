@@ -8,7 +8,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -16,7 +16,7 @@ from pathlib import Path
 from adapop import limits
 from adapop.errors import RunError
 from adapop.runs import files
-from adapop.runs.lock import QUEUED, is_held
+from adapop.runs.lock import QUEUED, held, is_held
 from adapop.runs.run import RUN_ID, Run
 from adapop.service import links, saved_sets
 
@@ -70,7 +70,10 @@ def keep_clean(root: Path) -> None:
 
 def clean(root: Path, seconds: float | None, most: float | None) -> None:
     """Deletes what `overdue` chooses, except runs queued since."""
-    _delete((folder for folder in overdue(root, seconds, most) if not in_use(folder)), root)
+    for folder in overdue(root, seconds, most):
+        _hide_unused(folder, root)
+    delete_hidden(root)
+    links.delete_dead(root)
 
 
 def overdue(root: Path, seconds: float | None, most: float | None) -> list[Path]:
@@ -92,16 +95,24 @@ def overdue(root: Path, seconds: float | None, most: float | None) -> list[Path]
 
 def delete_run(run: Run, root: Path) -> None:
     """Deletes a run and its link for good. Raises RunError: it is active or queued."""
-    if in_use(run.folder):
+    if not _hide_unused(run.folder, root):
         raise RunError("This run is under way.", "Stop it first, then delete it.")
-    _delete([run.folder], root)
-
-
-def _delete(folders: Iterable[Path], root: Path) -> None:
-    for folder in folders:
-        hide(folder, root)
     delete_hidden(root)
     links.delete_dead(root)
+
+
+def _hide_unused(folder: Path, root: Path) -> bool:
+    """Hides a folder unless a run there is queued or active. Returns whether it was hidden."""
+    try:
+        with held(folder, QUEUED):  # nobody can queue it before it is hidden
+            if is_held(folder):
+                return False
+            hide(folder, root)
+    except RunError:  # it is queued, or a full disk has no room for the lock
+        if in_use(folder):
+            return False
+        hide(folder, root)
+    return True
 
 
 def hide(folder: Path, root: Path) -> None:

@@ -123,6 +123,18 @@ def test_a_queued_run_stays_however_old(tiny, tmp_path):
     raised(RunError, "was deleted", worker.ask(second, jobs.ask_models, ["Who?"], [""]).result, 120)
 
 
+def test_no_run_is_queued_between_the_look_at_it_and_its_end(tiny, tmp_path, monkeypatch):
+    worker, run, refused = Worker(tmp_path), run_of(tiny, tmp_path, 99), []
+
+    def hide_late(folder, root):
+        refused.append(raised(RunError, "is queued by another process", worker.enqueue, run))
+        hide(folder, root)
+
+    monkeypatch.setattr(cleanup, "hide", hide_late)
+    cleanup.clean(tmp_path, HOUR, None)
+    assert len(refused) == 1 and not run.folder.exists()
+
+
 def test_neither_a_failed_cleaning_nor_a_damaged_link_ends_the_cleaning(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("ADAPOP_KEEP_HOURS", "0.0005")  # 1.8 seconds
     cleaned = []

@@ -51,7 +51,8 @@ def table(tmp_path):
 def test_private_facts_are_taught_unlearned_and_proven_gone(table, cli, tmp_path):
     said = cli("check", table, status=2).err
     assert "satimp or wga" in said, "facts without scores need a method without scores, and one is named"
-    cli("check", table, "--method", "satimp", "--start", "sft")
+    said = cli("check", table, "--method", "satimp", "--start", "sft").out
+    assert "fine-tuned on the facts to forget and to retain" in said
     teaching = ("--start", "sft", "--start-epochs", "30", "--start-rate", "0.001", "--batch", "8")
     # retained twice as heavily as by default: otherwise a processor's rounding decides whether the model is damaged
     unlearning = ("--method", "satimp", "--epochs", "8", "--alpha0", "2", "--measure", "end")

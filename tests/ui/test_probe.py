@@ -244,7 +244,8 @@ def test_a_row_of_the_table_is_the_chosen_way_of_asking_too(tmp_path):
     filled = changes[parts.filled]
     assert filled == (run.id, fact, way.text)
     assert page.fill(run, run.id, fact, way.text, "my words", filled) == {parts.filled: filled}
-    for other in (-1, 999, True, "1", None):  # whatever the browser sends
+    rows = asking.ways_of(page.worker, run.id, fact)["rows"]
+    for other in (-1, len(rows), 999, True, "1", None):  # whatever the browser sends
         assert page.fill_way(run.id, fact, None, SimpleNamespace(way=other)) == {parts.sent: ""}
 
 

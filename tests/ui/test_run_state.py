@@ -8,6 +8,7 @@ from adapop import Fact, FactSet, make_config
 from adapop.facts.world import sandbox_facts
 from adapop.probes.prompting import remarks_of
 from adapop.report import figures
+from adapop.runs.adopted import adopted_config
 from adapop.runs.amount import few_steps
 from adapop.runs.examples import example
 from adapop.runs.lock import held
@@ -179,6 +180,14 @@ def test_the_loss_table_follows_every_step(tmp_path):
     changes = pictures.updates(run, [*begun, STEPS[2]], len(begun))
     assert [row[0] for row in changes[pictures.losses_twin]["rows"]] == ["0.25", "0.5", "0.75"]
     assert set(changes) == {pictures.losses, pictures.losses_twin}, "the pictures of an epoch wait for its end"
+
+
+def test_an_adopted_run_shows_no_chart_of_training(tmp_path):
+    pictures, facts = stand_ins(charts.RunCharts), FactSet("mine", (Fact("a", "Who?", "Ann"),))
+    for config, trained in ((make_config(), True), (adopted_config("sandbox", "people"), False)):
+        changes = pictures.updates(create_run(config, facts, None, tmp_path), [replace(START, steps=0)], -1)
+        shown = [changes[one] for one in (pictures.losing, pictures.training, pictures.steering)]
+        assert all((one["visible"] if isinstance(one, dict) else one.visible) == trained for one in shown)
 
 
 def test_what_looks_at_the_settings_says_nothing_of_a_run_that_another_has_replaced(finished):

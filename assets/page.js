@@ -730,7 +730,7 @@ function typedFacts(element, props, trigger, watch) {
 
   const inputs = (row) => [...row.querySelectorAll("input")];
   const texts = (row) => inputs(row).map((input) => input.value.trim());
-  const quoted = (cell) => `"${cell.replaceAll('"', '""').replaceAll("\t", " ")}"`;
+  const quoted = (cell) => (cell.includes('"') ? `"${cell.replaceAll('"', '""')}"` : cell).replaceAll("\t", " ");
   const asText = () => [...body.rows].map((row) => texts(row).map(quoted).join("\t")).join("\n");
 
   function begin() {

@@ -198,7 +198,7 @@ def test_every_text_typed_into_a_cell_stays_a_text(events):
         ("x" * (upload.MOST_TYPED + 1), "50,000 characters"), (None, "Type a fact"), (["a"], "Type a fact"),
         ("a?, b\nc?, d, 1, e, f", "Row 2 has a cell in no named column: 'f'"),
         (grid(["question", "answer", ""], ["a?", "b", "5"]), "Row 2 has a cell in no named column: '5'"),
-        ("question, answer, answer\na?, b, c", "'answer'"),
+        ("question, answer, answer\na?, b, c", "'answer'"), ("question, Answer, answer\na?, b, c", "'answer'"),
     ):  # fmt: skip
         raised(DataError, why, upload.typed_file, text)
 

@@ -121,15 +121,11 @@ def build(
         begin = race.begin if values else race.begin_pictured
         return begin(worker, *values), race.UNSEEN, gr.Timer(active=True)
 
-    def removed(stored: dict, event: gr.EventData):  # gradio gives no event to a partial
-        return race.removed(stored, getattr(event, "run", None)), race.UNSEEN
-
     before = [follower.stored, session.shown_hash, session.facts, missing, session.anchors]
     inputs, private = [*before, chosen, *raced], dict(api_visibility="private")
     begin = start.click(begun, inputs, follower.restarted, **private)
     session.look_whether_lost(begin)
     duel.click(begun, follower.stored, follower.restarted, **private)
-    progress.select(removed, follower.stored, follower.restarted[:2], **QUIET)
     stop.click(partial(race.end, worker), follower.stored, None, **QUIET)
     _wire_results(worker, screen, my_runs, tab)
 
@@ -214,6 +210,12 @@ def _wire_results(
     follower.timer.tick(**looked)
     # not when the page opens: whoever does not look here need not wait for thirty components
     gr.on([tab.select, follower.last_seen.change], trigger_mode="always_last", **looked)
+
+    def removed(stored: dict, event: gr.EventData):  # gradio gives no event to a partial
+        return race.removed(stored, getattr(event, "run", None)), race.UNSEEN
+
+    fewer = screen.progress.select(removed, follower.stored, follower.restarted[:2], **QUIET)
+    fewer.then(**looked)  # a page that the server forgot has no change of what was seen
 
     def pictures(records: Sequence[Record], choice: str) -> dict:
         return parts.pictures.updates(comparison(records), choice)

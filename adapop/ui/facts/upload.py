@@ -284,7 +284,8 @@ def typed_file(text: object) -> str:
     wide = max(place for row in rows for place, cell in enumerate(row, start=1) if cell)
     is_header = {"question", "answer"} <= set(guessed(first))
     names = first if is_header else TYPED_NAMES[: max(2, wide)]
-    if repeated := next((name for name in names if name and names.count(name) > 1), ""):
+    plain = [name.lower() for name in names]
+    if repeated := next((name for name in plain if name and plain.count(name) > 1), ""):
         raise DataError(f"Two columns are called {truncated(repeated)!r}.", "Rename one of them.")
     lines = []
     for number, row in enumerate(rows, start=1):

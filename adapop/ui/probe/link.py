@@ -42,6 +42,7 @@ REPLAYED = "Recorded when it was asked"
 ASKED_AGAIN = "Asked again just now"
 NOT_RECORDED = "This question was not recorded. Whoever made the run can ask it again."
 NOT_DRAWN = "Samples are not recorded. Whoever made the run can draw them again."
+NO_CHANGE = gr.skip(), gr.skip()
 NOT_WALKED = "Strengths are not recorded. Whoever made the run can move the slider."
 ASKING = "This question was not recorded. Both models are asked again …"
 
@@ -311,20 +312,26 @@ def wire(worker: Worker, name: gr.Component, parts: Parts, after: object, copy: 
     copy: its button."""
     place, columns, more = gr.Textbox(visible=False), gr.JSON(visible=False), parts.more
 
-    async def again(name: str, values: object):
+    async def ask(name: str, values: object):
         view = await offload(worker.usage, view_of, values)
         if view.ask:
             async for value in asked_again(worker, name, view):
-                yield {parts.answers: value}
-        if view.ask and view.draw:
-            samples, used = await drawn_again(worker, name, view)
-            yield {more.shown: samples, more.used: used}
-        if view.strength is not None:
-            strengths, walked = await walked_again(worker, name, view)
-            yield {more.strengths: strengths, more.walked: walked}
+                yield value
 
-    outputs = [parts.answers, more.shown, more.used, more.strengths, more.walked]
-    after.then(again, [name, parts.wanted], outputs, **EACH)
+    async def draw(name: str, values: object):
+        view = await offload(worker.usage, view_of, values)
+        return await drawn_again(worker, name, view) if view.ask and view.draw else NO_CHANGE
+
+    async def walk_again(name: str, values: object):
+        view = await offload(worker.usage, view_of, values)
+        no_strength = view.strength is None
+        return NO_CHANGE if no_strength else await walked_again(worker, name, view)
+
+    # each reads anew what is wanted: nothing, once another run or fact was picked
+    inputs = [name, parts.wanted]
+    asked = after.then(ask, inputs, parts.answers, **EACH)
+    drawn = asked.then(draw, inputs, [more.shown, more.used], **EACH)
+    drawn.then(walk_again, inputs, [more.strengths, more.walked], **EACH)
     open_names = partial(link_names, worker)
     made = copy.click(open_names, [name, parts.beside], [place, columns], **QUIET)
     link_inputs = [columns if one is parts.beside else one for one in parts.question]

@@ -259,7 +259,7 @@ def _scored(
     """(the curve, the facts with a score, rarest first, the score used for each, by fact id)."""
     beta = BetaMap.constant(CONSTANT[what_if]) if what_if in CONSTANT else curve_of(facts, anchors)
     scored = [fact for fact in facts.forget if fact.score is not None] if facts else []
-    _, used = WHAT_IF[what_if]
+    _, used = WHAT_IF.get(what_if, WHAT_IF["given"])
     score_of = used({fact.id: fact.score for fact in scored})
     return beta, sorted(scored, key=lambda fact: fact.score), score_of
 

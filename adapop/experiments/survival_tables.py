@@ -122,7 +122,9 @@ def coefficient(frame: pd.DataFrame, covariates: Sequence[str], within: bool) ->
     risk = frame[[*covariates]].to_numpy() @ fitted.params
     index = package("lifelines.utils").concordance_index
     ranked = [
-        index(part["time"], -risk[part.index], part["lost"]) for _, part in frame.groupby("seed")
+        index(part["time"], -risk[part.index], part["lost"])
+        for _, part in frame.groupby("seed")
+        if part["time"].nunique() > 1  # facts that were all lost at one look cannot be ranked
     ]
     return Coefficient(float(fitted.params[0]), float(low), float(high), fmean(ranked))
 

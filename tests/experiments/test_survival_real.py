@@ -98,11 +98,13 @@ def test_a_relation_that_is_lost_at_the_first_look_is_given_no_coefficient():
     pytest.importorskip("lifelines")
     states = {fact.id for fact in study.facts_of().forget if fact.relation == "state"}
     ids = [fact.id for fact in study.facts_of().forget]
-    row, *_ = _study(0.6)
+    row, other, *_ = _study(0.6)
     first = replace(row.lost, reworded=tuple(1 if one in states else look for one, look in zip(ids, row.lost.reworded)))
     cells = {line[1]: line for line in study.relation_table([replace(row, lost=first)]).rows}
     assert cells["state"][3:] == ("100%", "")
     assert all(re.match(r"[-+]\d", line[4]) for name, line in cells.items() if name != "state")
+    both = {line[1]: line for line in study.relation_table([replace(row, lost=first), other]).rows}
+    assert re.match(r"[-+]\d", both["state"][4]), "of one seed all were lost at the first look, not of the other"
 
 
 def test_another_model_is_refused_with_those_that_can_be_asked(tmp_path):

@@ -41,7 +41,7 @@ LAST_STAYS = QUIET | {"concurrency_limit": 1, "trigger_mode": "always_last"}
 TOAST = 15  # seconds
 POLL_SECONDS, LOOK_SECONDS = 0.4, 0.02
 TOLD_FROM = 2.0  # seconds after which a page is told how long the work has taken
-# for the work of coroutine events before and after waiting; other events use Gradio's 40 threads
+# for the work of coroutine events before and after waiting; other events use Gradio's own threads
 THREADS = ThreadPoolExecutor(40, thread_name_prefix="adapop-offload")
 log = logging.getLogger(__name__)
 

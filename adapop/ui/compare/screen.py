@@ -197,12 +197,8 @@ def _wire_results(
     worker: Worker, screen: CompareScreen, my_runs: gr.BrowserState, tab: gr.Tab
 ) -> None:
     """Wires the results of a race. tab: Compare's, which draws them when it is opened."""
-    follower, parts, choice, setting = (
-        screen.follower,
-        screen.results,
-        screen.choice,
-        screen.setting,
-    )
+    follower, parts = screen.follower, screen.results
+    choice, setting = screen.choice, screen.setting
     pair = [parts.first, parts.second]
     inputs = [follower.stored, follower.last_seen, setting, choice, *pair, my_runs]
     looked = dict(fn=partial(screen.show, worker), inputs=inputs, outputs=screen.outputs)

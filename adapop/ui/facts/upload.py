@@ -284,8 +284,8 @@ def typed_file(text: object) -> str:
     wide = max(place for row in rows for place, cell in enumerate(row, start=1) if cell)
     is_header = {"question", "answer"} <= set(guessed(first))
     names = first if is_header else TYPED_NAMES[: max(2, wide)]
-    plain = [name.lower() for name in names]
-    if repeated := next((name for name in plain if name and plain.count(name) > 1), ""):
+    lowered = [name.lower() for name in names]
+    if repeated := next((name for name in lowered if name and lowered.count(name) > 1), ""):
         raise DataError(f"Two columns are called {truncated(repeated)!r}.", "Rename one of them.")
     lines = []
     for number, row in enumerate(rows, start=1):
